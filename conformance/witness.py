@@ -1,0 +1,117 @@
+"""A witness stands between a rule and an engine: it asks, checks the form of the answer, and remembers it.
+
+An exception that leaves an engine is the engine's; any other exception in a rule is the suite's own fault. The witness
+keeps the two apart, so that no fault of the suite is ever held against an engine.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.engine import METHODS, Engine, Traits
+from conformance.returns import Opens, WrongAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One question and what the engine said: a value in its canonical form, or the error that it raised."""
+
+    method: str
+    value: Any
+    error: Exception | None = None
+
+
+class EngineRaised(AssertionError):
+    """An engine raised where the protocol promises an answer."""
+
+    def __init__(self, method: str, error: Exception) -> None:
+        self.error = error
+        self.summary = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        super().__init__(f"{method} raised {self.summary}")
+
+
+class EngineMisanswered(AssertionError):
+    """An engine returned something that is no answer."""
+
+    def __init__(self, method: str, answer: Any, wanted: str) -> None:
+        super().__init__(f"{method} returned {type(answer).__name__}; the protocol asks for {wanted}")
+
+
+class Witness:
+    """An engine, or an object that it opened, seen through its protocol.
+
+    spec: how the engine was named (`--engine`), so that a fresh process can load it again; None for an object.
+    answers: everything that it has said so far, to this witness and to those of the objects that it opened.
+    """
+
+    def __init__(self, subject: Any, *, spec: str | None = None) -> None:
+        self.spec = spec
+        self.answers: list[Answer] = []
+        self._subject = subject
+        self._protocol: type = Engine
+
+    @classmethod
+    def _of_object(cls, subject: Any, protocol: type, answers: list[Answer]) -> "Witness":
+        witness = cls(subject)
+        witness._protocol, witness.answers = protocol, answers
+        return witness
+
+    @property
+    def name(self) -> str:
+        return str(self._subject.name)
+
+    @property
+    def version(self) -> str:
+        return str(self._subject.version)
+
+    @property
+    def traits(self) -> Traits:
+        return getattr(self._subject, "traits", None) or Traits()
+
+    def __getattr__(self, method: str) -> Any:
+        reader = getattr(getattr(self._protocol, method, None), "reader", None)
+        if reader is None:
+            raise AttributeError(f"{self._protocol.__name__} has no method {method!r}")
+
+        def ask(*arguments: Any) -> Any:
+            plain = [a._subject if isinstance(a, Witness) else a for a in arguments]
+            try:
+                answer = getattr(self._subject, method)(*plain)
+            except Exception as error:
+                self.answers.append(Answer(method, None, error))
+                raise EngineRaised(method, error) from error
+            try:
+                value = reader(answer)
+            except WrongAnswer as wanted:
+                self.answers.append(Answer(method, None, wanted))
+                raise EngineMisanswered(method, answer, str(wanted)) from wanted
+            if isinstance(reader, Opens):
+                return Witness._of_object(value, reader.protocol, self.answers)
+            self.answers.append(Answer(method, value))
+            return value
+
+        return ask
+
+
+def capabilities(engine: Any) -> tuple[str, ...]:
+    """The protocol methods that an engine has, found by looking, in the order of the protocol.
+
+    The methods of what an `open_…` method returns are looked for on a specimen and listed as `open_….method`.
+    """
+    found = []
+    for method in METHODS:
+        if not callable(getattr(engine, method, None)):
+            continue
+        found.append(method)
+        reader = getattr(Engine, method).reader
+        if isinstance(reader, Opens):
+            found += [f"{method}.{name}" for name in _opened(engine, method, reader)]
+    return tuple(found)
+
+
+def _opened(engine: Any, method: str, reader: Opens) -> list[str]:
+    try:
+        specimen = getattr(engine, method)(*reader.specimen)
+    except Exception:
+        return []  # its requirements will say so
+    declared = [name for name, member in vars(reader.protocol).items() if hasattr(member, "reader")]
+    return [name for name in declared if callable(getattr(specimen, name, None))]

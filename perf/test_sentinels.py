@@ -1,0 +1,14 @@
+"""What sentinels cost."""
+
+from conformance.engine import Engine
+from perf.sized import Job, sized
+
+
+@sized("sentinels")
+def test_sentinels_of_one_picture(engine: Engine) -> Job:
+    return lambda: engine.sentinels(bytes(32))
+
+
+@sized("sentinels_from_hash")
+def test_sentinels_of_one_hash(engine: Engine) -> Job:
+    return lambda: engine.sentinels_from_hash(2**63)

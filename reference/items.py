@@ -1,0 +1,223 @@
+"""Items: the vocabulary of the pipeline, shared by every room.
+
+A *request* is a prompt and its *items*; an item is one picture, video or recording; the positions of the prompt that
+an item fills are its *spans*; a *chunk* is the part of a prompt that is computed in one step. Everything here is plain,
+frozen data that checks itself when it is made: whatever passed through a constructor needs no second look downstream.
+
+1. A span names its first and its last position, both inclusive. Pairs of bare numbers are the classic bug of this
+   field: SGLang's offsets are inclusive pairs, vLLM's are an offset and a length.
+2. An item may have several spans (the frames of a video, with text between them) and they never overlap. Its rows
+   follow the order of the positions.
+3. An item carries a raw feature or a precomputed embedding, never both. What else a model wants to know (grids, frame
+   times, masks) are open *fields*: generic code carries them without knowing them, and they are part of the identity.
+
+Source: SGLang 0.5.23, `MultimodalDataItem` and `Modality` (whose numbers travel between processes, hence fixed here).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from itertools import pairwise
+from operator import index
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+IDENTITY_BYTES = 32
+
+
+class Modality(IntEnum):
+    """The kind of a medium. The numbers are stable: they are written to wires and hashed into identities."""
+
+    IMAGE = 1
+    VIDEO = 2
+    AUDIO = 3
+
+
+class Format(Enum):
+    """How far a medium was processed when it reached the engine."""
+
+    RAW = "raw"
+    """Decoded pixels, frames or samples, before the model's processor."""
+    PROCESSOR_OUTPUT = "processor_output"
+    """What the model's processor made: `pixel_values`, `input_features`."""
+    PRECOMPUTED = "precomputed_embedding"
+    """What the model's encoder made: one row a token."""
+
+
+class UnknownField(KeyError):
+    """An item was asked for a field that it does not carry."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """The positions `first` to `last` of a prompt, both inclusive; never empty.
+
+    Raises ValueError unless 0 <= first <= last, TypeError for what is not an integer.
+    """
+
+    first: int
+    last: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "first", _position(self.first))
+        object.__setattr__(self, "last", _position(self.last))
+        if not 0 <= self.first <= self.last:
+            raise ValueError(f"a span runs from 0 <= first to first <= last, not from {self.first} to {self.last}")
+
+    @property
+    def stop(self) -> int:
+        """The first position after the span."""
+        return self.last + 1
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """The `length` positions of a prompt that one step computes, after the `prefix` positions that are done.
+
+    Raises ValueError unless prefix >= 0 and length >= 0.
+    """
+
+    prefix: int
+    length: int
+
+    def __post_init__(self) -> None:
+        if self.prefix < 0 or self.length < 0:
+            raise ValueError(f"a chunk has a prefix and a length of at least 0, not {self.prefix} and {self.length}")
+
+    @property
+    def stop(self) -> int:
+        """The first position after the chunk."""
+        return self.prefix + self.length
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Item:
+    """One picture, video or recording of a request.
+
+    modality: what it is.
+    spans: the positions that it fills, in ascending order; its k-th row belongs to the k-th of these positions.
+    feature: what the encoder takes: a tensor, an array, a picture, bytes, or nested lists of these.
+    embedding: instead of a feature, the encoder's own output, a tensor [token_count, hidden].
+    fields: whatever the model needs beside it (`image_grid_thw`, `second_per_grid_ts`), all part of the identity.
+    format: derived from what was given unless stated.
+    identity: 32 bytes that stand for the content, once known (`reference.identity.identify`).
+    caller_hash: an unsigned 64-bit hash by which the caller wants the item known to the prefix cache.
+
+    Raises ValueError when both feature and embedding are given, when spans overlap or descend, when the format
+    contradicts the content, when the identity has not 32 bytes or the hash not 64 bits.
+    """
+
+    modality: Modality
+    spans: tuple[Span, ...] = ()
+    feature: Any = None
+    embedding: Any = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    format: Format | None = None
+    identity: bytes | None = None
+    caller_hash: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "modality", Modality(self.modality))
+        object.__setattr__(self, "spans", tuple(self.spans))
+        object.__setattr__(self, "fields", MappingProxyType(dict(self.fields)))
+        if self.feature is not None and self.embedding is not None:
+            raise ValueError("an item carries a feature or a precomputed embedding, not both")
+        natural = Format.PROCESSOR_OUTPUT if self.embedding is None else Format.PRECOMPUTED
+        stated = self.format or natural
+        if (stated is Format.PRECOMPUTED) != (natural is Format.PRECOMPUTED):
+            raise ValueError(f"an item of the format {stated.value!r} cannot carry this kind of content")
+        object.__setattr__(self, "format", stated)
+        if self.identity is not None and len(self.identity) != IDENTITY_BYTES:
+            raise ValueError(f"an identity has {IDENTITY_BYTES} bytes, this one has {len(self.identity)}")
+        if self.caller_hash is not None and not 0 <= self.caller_hash < 1 << 64:
+            raise ValueError(f"an item's hash is an unsigned 64-bit number, not {self.caller_hash}")
+        check_disjoint(self.spans)
+
+    @property
+    def token_count(self) -> int:
+        """How many positions the item fills, and so how many rows its encoder must give."""
+        return sum(map(len, self.spans))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the item carries neither a feature nor an embedding (an empty list counts as nothing)."""
+        return self.embedding is None and (
+            self.feature is None or (isinstance(self.feature, list | tuple) and not self.feature)
+        )
+
+    def read(self, name: str) -> Any:
+        """The field of this name. Raises UnknownField, which lists the fields that there are."""
+        if name not in self.fields:
+            known = ", ".join(sorted(self.fields)) or "none"
+            raise UnknownField(f"this {self.modality.name.lower()} has no field {name!r}; its fields: {known}")
+        return self.fields[name]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Request:
+    """A prompt and its media.
+
+    id: unique among the requests that are alive.
+    input_ids: int64 [n], with one placeholder or sentinel for each position of a span.
+    items: in any order; their spans are disjoint and inside the prompt.
+
+    Raises ValueError otherwise, TypeError when the ids are not 64-bit integers: narrower ones cannot hold a sentinel.
+    """
+
+    id: str
+    input_ids: NDArray[np.int64]
+    items: tuple[Item, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "items", tuple(self.items))
+        if not isinstance(self.input_ids, np.ndarray) or self.input_ids.dtype != np.int64 or self.input_ids.ndim != 1:
+            raise TypeError(f"request {self.id}: input_ids is a one-dimensional int64 array")
+        check_within(all_spans(self.items), len(self.input_ids))
+
+
+def all_spans(items: Iterable[Item]) -> list[Span]:
+    """The spans of all items by position."""
+    return sorted(span for item in items for span in item.spans)
+
+
+def check_disjoint(spans: Iterable[Span]) -> None:
+    """Raise ValueError, naming the two spans, unless each one starts after the one before it ends."""
+    spans = list(spans)
+    for earlier, later in pairwise(spans):
+        if later.first <= earlier.last:
+            raise ValueError(f"{later} starts before {earlier} ends: spans are disjoint and in ascending order")
+
+
+def check_within(spans: Iterable[Span], length: int) -> None:
+    """Raise ValueError, naming the span, unless spans are disjoint and end before `length`."""
+    spans = list(spans)
+    check_disjoint(spans)
+    if spans and spans[-1].last >= length:
+        raise ValueError(f"{spans[-1]} ends outside a prompt of {length} positions: its last position is {length - 1}")
+
+
+def drop_empty(items: Iterable[Item]) -> tuple[Item, ...]:
+    """The items that carry content.
+
+    Raises ValueError for an empty item that claims positions: they would be left without rows.
+    """
+    items = tuple(items)
+    for number, item in enumerate(items):
+        if item.is_empty and item.spans:
+            raise ValueError(f"item {number} carries no content, yet claims {item.token_count} positions")
+    return tuple(item for item in items if not item.is_empty)
+
+
+def _position(value: Any) -> int:
+    if isinstance(value, bool):
+        raise TypeError("a position is an integer, not a bool")
+    return index(value)

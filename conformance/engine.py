@@ -13,6 +13,7 @@ Rules that hold for every method:
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -29,6 +30,13 @@ Encoder: TypeAlias = Callable[[Sequence[Item]], torch.Tensor | Sequence[torch.Te
 """A model's encoder: items of one modality -> their rows, one tensor [token_count, hidden] an item, or all in one."""
 
 
+class Profile(StrEnum):
+    """Who is bound: every engine, or those that promise the exact values of one scheme."""
+
+    CORE = "core"
+    SGLANG = "sglang"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
     """What is a choice of an engine and not a fault. Rules read traits; no rule knows an engine by name.
@@ -36,11 +44,13 @@ class Traits:
     largest_vocabulary: ids below this number may be text; sentinels must not be.
     surplus_rows: what `fit_length` does with more rows than asked for: refuse them, or keep the last ones.
     caller_hashes: what a hash from the caller does: it stands for the item ("trust"), or it is refused ("reject").
+    profile: whose exact values the engine promises beside the core ("core": nobody's).
     """
 
     largest_vocabulary: int = 1_000_000
     surplus_rows: Literal["reject", "keep last"] = "reject"
     caller_hashes: Literal["trust", "reject"] = "trust"
+    profile: Profile = Profile.CORE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,6 +120,9 @@ class Engine(Protocol):
     name: str
     version: str
     traits: Traits
+
+    def can(self, method: str) -> bool:
+        """Whether the engine has a method. The suite answers this itself, by looking: engines need not."""
 
     # identity
 

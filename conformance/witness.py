@@ -67,6 +67,10 @@ class Witness:
     def traits(self) -> Traits:
         return getattr(self._subject, "traits", None) or Traits()
 
+    def can(self, method: str) -> bool:
+        """Whether the engine has a method, for a rule that prepares its input with the engine's own means."""
+        return callable(getattr(self._subject, method, None))
+
     def __getattr__(self, method: str) -> Any:
         reader = getattr(getattr(self._protocol, method, None), "reader", None)
         if reader is None:

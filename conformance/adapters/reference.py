@@ -1,7 +1,11 @@
 """The reference, seen as one more engine."""
 
-from conformance.engine import Traits
+from conformance.engine import Profile, Traits
+from reference import encoding as _encoding
+from reference import merging as _merging
+from reference import placeholders as _placeholders
 from reference import sentinels as _sentinels
+from reference.encoder_cache import EncoderCache as _EncoderCache
 
 
 class ReferenceEngine:
@@ -9,9 +13,29 @@ class ReferenceEngine:
 
     name = "reference"
     version = "0.1.0"
-    traits = Traits(surplus_rows="keep last", caller_hashes="trust")
+    traits = Traits(surplus_rows="keep last", caller_hashes="trust", profile=Profile.SGLANG)
 
     # sentinels
     sentinels = staticmethod(_sentinels.sentinels)
     sentinels_from_hash = staticmethod(_sentinels.sentinels_from_hash)
     check_vocabulary = staticmethod(_sentinels.check_vocabulary)
+
+    # encoder_cache
+    open_encoder_cache = staticmethod(_EncoderCache)
+
+    # encoding
+    count_in_chunk = staticmethod(_encoding.count_in_chunk)
+    slice_chunk = staticmethod(_encoding.slice_chunk)
+    find_encoder = staticmethod(_encoding.find_encoder)
+    encode = staticmethod(_encoding.encode)
+
+    # placeholders
+    find_spans = staticmethod(_placeholders.find_spans)
+    pad_spans = staticmethod(_placeholders.pad_spans)
+    pad_pairs = staticmethod(_placeholders.pad_pairs)
+    token_modalities = staticmethod(_placeholders.token_modalities)
+
+    # merging
+    fit_length = staticmethod(_merging.fit_length)
+    merge = staticmethod(_merging.merge)
+    merge_deepstack = staticmethod(_merging.merge_deepstack)

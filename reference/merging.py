@@ -1,0 +1,150 @@
+"""Merging: what enters the language model, text embeddings and the rows of media in one tensor.
+
+1. A position is a medium because a span says so, never because of its id. A placeholder id outside all spans, typed by
+   a user or sampled by the model, is text and gets its text embedding.
+2. Rows come by position, whatever the order of the items or of their modalities: the k-th row belongs to the k-th
+   media position of the chunk. So one scatter serves all modalities, and interleaved ones cannot swap.
+3. Sentinels lie outside the vocabulary. Only media positions may hold such an id; they are gathered from row 0 and then
+   overwritten. At a text position it is an error: clamped into the vocabulary it would be read as some other word.
+4. A wrong number of rows is an error of this request, found before anything is written. On a GPU it would otherwise be
+   an out-of-bounds write that takes the whole engine down.
+5. Every call makes new tensors, so no row of an earlier chunk can show through.
+
+Source: SGLang 0.5.23, `_get_multimodal_mask`, `_adjust_embedding_length`, `embed_mm_inputs`, `_scatter_mm_embedding` and
+`separate_deepstack_embeds`.
+Disagreements: SGLang finds media by sentinel and clamps all ids in the caller's tensor; asked for 0 rows, its length
+adjustment keeps all. vLLM merges by a recorded mask, and one row too few is broadcast where torch allows it.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from reference.items import Chunk, Item, Span, all_spans, check_disjoint
+from reference.placeholders import pad_spans
+from reference.sentinels import item_sentinels
+
+
+def span_mask(spans: Iterable[Span], chunk: Chunk) -> NDArray[np.bool_]:
+    """Which positions of the chunk lie in a span: bool [chunk.length]. Spans are in any order."""
+    mask = np.zeros(chunk.length, dtype=np.bool_)
+    for span in spans:
+        mask[max(span.first - chunk.prefix, 0) : max(span.stop - chunk.prefix, 0)] = True
+    return mask
+
+
+def sentinel_mask(input_ids: NDArray[np.int64], sentinels: Iterable[int]) -> NDArray[np.bool_]:
+    """Which positions of `input_ids` int64 [n] hold one of the sentinels: bool [n]."""
+    return np.isin(input_ids, np.array([*sentinels], dtype=np.int64))
+
+
+def check_padding(input_ids: NDArray[np.int64], items: Sequence[Item], chunk: Chunk) -> None:
+    """Raise ValueError, naming the position, where the ids of a chunk and the recorded spans disagree.
+
+    They agree when each media position holds the sentinel that `pad_spans` puts there, and no text position holds a
+    sentinel of these items. Items have an identity or a caller hash.
+    """
+    _check_length(input_ids, chunk)
+    spans = all_spans(items)
+    media = span_mask(spans, chunk)
+    longest = max([chunk.stop, *(span.stop for span in spans)])
+    expected = pad_spans(np.zeros(longest, dtype=np.int64), items)[chunk.prefix : chunk.stop]
+    astray = sentinel_mask(input_ids, (value for item in items for value in item_sentinels(item)))
+    wrong = np.flatnonzero(np.where(media, input_ids != expected, astray))
+    if wrong.size:
+        place = "a media position" if media[wrong[0]] else "a text position"
+        raise ValueError(
+            f"position {chunk.prefix + wrong[0]} is {place} by the recorded spans, but holds the id {input_ids[wrong[0]]}: "
+            "ids and spans disagree"
+        )
+
+
+def text_ids(input_ids: NDArray[np.int64], media: NDArray[np.bool_], vocabulary: int, prefix: int = 0) -> NDArray[np.int64]:
+    """The ids to gather text embeddings with, a new int64 array: `input_ids`, but 0 at media positions.
+
+    prefix: the position of the first id, for the error message.
+    Raises ValueError, naming position and id, when a text position holds an id outside 0 to vocabulary - 1.
+    """
+    ids = np.where(media, 0, input_ids)
+    strangers = np.flatnonzero((ids < 0) | (ids >= vocabulary))
+    if strangers.size:
+        first = int(strangers[0])
+        raise ValueError(
+            f"the text position {prefix + first} holds the id {ids[first]}, outside a vocabulary of {vocabulary} ids; "
+            "only positions of media may"
+        )
+    return ids
+
+
+def fit_length(rows: torch.Tensor, count: int) -> torch.Tensor:
+    """The last `count` of `rows` [m, hidden], 0 included; a view.
+
+    Rows that are to be dropped are those of an earlier chunk, so they come first. Raises ValueError when there are
+    fewer rows than `count`: nothing could stand in for the missing ones.
+    """
+    if count < 0:
+        raise ValueError(f"a chunk cannot need {count} rows")
+    if len(rows) < count:
+        raise ValueError(f"a chunk has {count} positions of media, but there are only {len(rows)} rows for them")
+    return rows[len(rows) - count :]
+
+
+def merge(
+    input_ids: NDArray[np.int64], items: Sequence[Item], rows: torch.Tensor, table: torch.Tensor, chunk: Chunk
+) -> torch.Tensor:
+    """What enters the language model for one chunk: a new tensor [chunk.length, hidden] of the table's dtype and device.
+
+    input_ids: the ids of the chunk, int64 [chunk.length]. What they are at media positions does not matter here;
+    `check_padding` verifies it.
+    items: of the whole prompt, in any order; the recorded spans say which positions are media.
+    rows: [positions of media in the chunk, hidden], by position, of any floating type.
+    table: the text embeddings [vocabulary, hidden].
+
+    Raises ValueError for any other number or width of rows, for spans that overlap, and for an id outside the
+    vocabulary at a text position.
+    """
+    _check_length(input_ids, chunk)
+    media = _media_mask(items, chunk)
+    if rows.ndim != 2 or rows.shape[1] != table.shape[1]:
+        raise ValueError(f"rows have the shape {list(rows.shape)}, but the model takes [rows, {table.shape[1]}]")
+    if len(rows) != media.sum():
+        raise ValueError(f"{len(rows)} rows for {media.sum()} positions of media in {chunk}: each one takes exactly one row")
+    gathered = table[torch.from_numpy(text_ids(input_ids, media, len(table), chunk.prefix)).to(table.device)]
+    return gathered.index_copy_(0, _positions(media, table), rows.to(table))
+
+
+def merge_deepstack(
+    input_ids: NDArray[np.int64], items: Sequence[Item], rows: torch.Tensor, table: torch.Tensor, chunk: Chunk
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`merge` for encoders that also feed deeper layers: rows are [media, hidden * (1 + levels)].
+
+    Returns what `merge` would for the first `hidden` columns, and [levels, chunk.length, hidden] of the table's dtype
+    for the others: level l holds the l-th further `hidden` columns at the positions of media and zeros at text.
+
+    Raises ValueError as `merge` does, and when the width of the rows is no multiple of `hidden`.
+    """
+    hidden = table.shape[1]
+    if rows.ndim != 2 or rows.shape[1] % hidden or rows.shape[1] < hidden:
+        raise ValueError(f"rows have the shape {list(rows.shape)}, but their width must be a multiple of {hidden}")
+    merged = merge(input_ids, items, rows[:, :hidden], table, chunk)
+    levels = rows.shape[1] // hidden - 1
+    deeper = rows[:, hidden:].to(table).reshape(len(rows), levels, hidden).transpose(0, 1)
+    positions = _positions(_media_mask(items, chunk), table)
+    return merged, table.new_zeros(levels, chunk.length, hidden).index_copy_(1, positions, deeper)
+
+
+def _check_length(input_ids: NDArray[np.int64], chunk: Chunk) -> None:
+    if len(input_ids) != chunk.length:
+        raise ValueError(f"{len(input_ids)} ids for {chunk}, which has {chunk.length} positions")
+
+
+def _media_mask(items: Sequence[Item], chunk: Chunk) -> NDArray[np.bool_]:
+    spans = all_spans(items)
+    check_disjoint(spans)
+    return span_mask(spans, chunk)
+
+
+def _positions(media: NDArray[np.bool_], table: torch.Tensor) -> torch.Tensor:
+    return torch.from_numpy(np.flatnonzero(media)).to(table.device)

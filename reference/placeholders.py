@@ -1,0 +1,136 @@
+"""Placeholders: where the media of a prompt stand, and their padding with sentinels.
+
+A processor expands each picture of a prompt into a run of one placeholder id. This stage finds the runs, and replaces
+their ids by the sentinels of the items, so that a prefix cache sees content and not place.
+
+1. Length never changes and the caller's array is never written: positions, spans and grids that were computed earlier
+   stay true.
+2. Only recorded spans are padded. A placeholder id elsewhere, typed by a user or sampled by a model, is text.
+3. Every span begins with the first sentinel. So the ids of a frame or slice do not depend on what comes before it, and
+   padding by spans equals padding by token pairs.
+4. Token pairs bind pictures to places by counting, and a pair that a user typed shifts the count. There is no way to
+   tell it from a real one here, so whatever does not add up is an error and never a guess.
+
+Source: SGLang 0.5.23, `get_mm_items_offset`, `pad_mm_tokens`, `pad_mm_token_pairs` and `build_token_modalities`.
+Disagreements: SGLang's search wraps around, so a prompt that begins and ends with the placeholder gives wrong spans; it
+clips spans that leave the prompt, lets the later of two overlapping items win, and pads an unbalanced prompt not at
+all. vLLM leaves placeholder ids in the prompt and keys its prefix cache by item and offset instead.
+"""
+
+from collections.abc import Collection, Sequence
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reference.items import Item, Span, all_spans, check_within
+from reference.sentinels import fill, item_sentinels
+
+
+def find_spans(input_ids: NDArray[np.int64], token_id: int) -> tuple[Span, ...]:
+    """The maximal runs of `token_id` in `input_ids` int64 [n], by position.
+
+    Two items without a token between them are one run: only who expanded the prompt can tell them apart.
+    """
+    is_media = np.pad(_checked(input_ids) == token_id, 1)
+    edges = np.flatnonzero(np.diff(is_media)).reshape(-1, 2)
+    return tuple(Span(first, stop - 1) for first, stop in edges.tolist())
+
+
+def pad_spans(input_ids: NDArray[np.int64], items: Sequence[Item]) -> NDArray[np.int64]:
+    """A new int64 array [n]: each span filled with its item's sentinels from the first one on, the rest as it was.
+
+    Raises ValueError when spans overlap or end outside the prompt, and for an item without identity and caller hash.
+    """
+    padded = _checked(input_ids).copy()
+    check_within(all_spans(items), len(padded))
+    for item in items:
+        values = item_sentinels(item)
+        for span in item.spans:
+            padded[span.first : span.stop] = fill(values, len(span))
+    return padded
+
+
+def pad_pairs(
+    input_ids: NDArray[np.int64], items: Sequence[Item], pairs: Sequence[tuple[int, int]], item_starts: Collection[int]
+) -> NDArray[np.int64]:
+    """A new int64 array [n]: what lies strictly between a start and an end token filled with an item's sentinels.
+
+    pairs: (start id, end id), all ids different.
+    item_starts: the start ids that begin a new item; a pair with another start is a further slice of the item before
+    it, as the tiles of InternVL and MiniCPM. The k-th item start in the prompt belongs to items[k]; spans of items are
+    not looked at. Each slice is filled from the first sentinel on; an empty one is fine.
+
+    A pair token that a user typed counts like any other, and so makes the request an error. Raises ValueError, with the
+    position and the token, for tokens that do not pair up, cross or nest, for a slice before any item start, and unless
+    there are as many item starts as items.
+    """
+    padded = _checked(input_ids).copy()
+    ends = _ends_by_start(pairs, item_starts)
+    values = [item_sentinels(item) for item in items]
+    begun = 0
+    for start, end in _pair_up(input_ids, ends):
+        token = int(input_ids[start])
+        begun += token in item_starts
+        if begun == 0:
+            raise ValueError(f"the slice that token {token} starts at position {start} comes before any item start")
+        if begun > len(items):
+            raise ValueError(f"token {token} at position {start} starts item {begun}, but the request has {len(items)}")
+        padded[start + 1 : end] = fill(values[begun - 1], end - start - 1)
+    if begun < len(items):
+        raise ValueError(f"the request has {len(items)} items, but only {begun} item starts in {len(padded)} positions")
+    return padded
+
+
+def token_modalities(length: int, items: Sequence[Item]) -> NDArray[np.int8]:
+    """For each of `length` positions the number of the modality whose span it lies in, 0 at text: int8 [length].
+
+    Raises ValueError when spans overlap or end outside the prompt, and for a negative length.
+    """
+    if length < 0:
+        raise ValueError(f"a prompt cannot have {length} positions")
+    check_within(all_spans(items), length)
+    modalities = np.zeros(length, dtype=np.int8)
+    for item in items:
+        for span in item.spans:
+            modalities[span.first : span.stop] = item.modality
+    return modalities
+
+
+def _checked(input_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    if not isinstance(input_ids, np.ndarray) or input_ids.dtype != np.int64 or input_ids.ndim != 1:
+        raise TypeError("input_ids is a one-dimensional int64 array: narrower ids cannot hold a sentinel")
+    return input_ids
+
+
+def _ends_by_start(pairs: Sequence[tuple[int, int]], item_starts: Collection[int]) -> dict[int, int]:
+    """Which end token closes which start token, after a check that no token has two meanings."""
+    ends = dict(pairs)
+    if len({*chain(*pairs)}) != 2 * len(pairs):
+        raise ValueError(f"the ids of start and end tokens must all be different, but are {list(pairs)}")
+    if strangers := sorted(set(item_starts) - set(ends)):
+        raise ValueError(f"the item starts {strangers} are no start tokens; these are {sorted(ends)}")
+    return ends
+
+
+def _pair_up(input_ids: NDArray[np.int64], ends: dict[int, int]) -> list[tuple[int, int]]:
+    """The positions of each start token and of the end token that closes it."""
+    boundaries = np.flatnonzero(np.isin(input_ids, np.array([*ends.keys(), *ends.values()], dtype=np.int64)))
+    found: list[tuple[int, int]] = []
+    opened: int | None = None
+    for position, token in zip(boundaries.tolist(), input_ids[boundaries].tolist(), strict=True):
+        if opened is None and token in ends:
+            opened = position
+        elif opened is None:
+            raise ValueError(f"the end token {token} at position {position} closes nothing")
+        elif token == ends[int(input_ids[opened])]:
+            found.append((opened, position))
+            opened = None
+        else:
+            raise ValueError(
+                f"token {token} at position {position} stands inside the pair that token {input_ids[opened]} opened at "
+                f"position {opened}; that pair ends with token {ends[int(input_ids[opened])]}"
+            )
+    if opened is not None:
+        raise ValueError(f"the start token {input_ids[opened]} at position {opened} is never closed")
+    return found

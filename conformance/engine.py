@@ -79,15 +79,17 @@ class EncoderCache(Protocol):
 
     @returns(answer.boolean)
     def put(self, key: bytes, embedding: torch.Tensor) -> bool:
-        """Keep `embedding` [token_count, hidden] under the identity `key`; replace what was there.
+        """Keep `embedding` [token_count, hidden] under the identity `key`, in place of what was there; pins stay.
 
-        Evicts the entries that were used longest ago until it fits. Returns False, and evicts nothing, when it can
-        never fit. Using an entry means putting or getting it.
+        Evicts the unpinned entries that were used longest ago until it fits. Returns False, and evicts nothing, when it
+        cannot fit whatever is evicted: what was under `key` is gone all the same. Using an entry means putting it or a
+        hit. Raises ValueError or TypeError for anything but a tensor with two dimensions.
         """
 
     @returns(answer.rows_or_none)
     def get(self, key: bytes, token_count: int) -> torch.Tensor | None:
-        """The embedding under `key`, or None. An entry with another number of rows is dropped and is not a hit."""
+        """The embedding under `key`, or None. An entry with another number of rows is no hit; it is dropped, unless it
+        is pinned."""
 
     @returns(answer.integer)
     def used_bytes(self) -> int:
@@ -95,7 +97,7 @@ class EncoderCache(Protocol):
 
     @returns(answer.nothing)
     def clear(self) -> None:
-        """Forget everything, and whatever is still being computed for this cache."""
+        """Forget everything, pinned entries too, and whatever is still being computed for this cache."""
 
     @returns(answer.integer)
     def generation(self) -> int:
@@ -216,17 +218,24 @@ class Engine(Protocol):
 
     @returns(Opens(EncoderCache, specimen=(1024,)))
     def open_encoder_cache(self, capacity_bytes: int) -> EncoderCache:
-        """An empty cache of embeddings that never keeps more than `capacity_bytes` alive."""
+        """An empty cache of embeddings that never keeps more than `capacity_bytes` alive.
+
+        Raises ValueError or TypeError for a capacity that is negative or no number of bytes.
+        """
 
     # encoding
 
     @returns(answer.integer)
     def count_in_chunk(self, spans: Sequence[Span], chunk: Chunk) -> int:
-        """How many positions of `spans` lie in the chunk."""
+        """How many positions of `spans`, which are disjoint, lie in the chunk."""
 
     @returns(answer.rows)
     def slice_chunk(self, embedding: torch.Tensor, spans: Sequence[Span], chunk: Chunk) -> torch.Tensor:
-        """The rows of `embedding` [token_count, hidden] whose positions lie in the chunk, in order."""
+        """The rows of `embedding` [token_count, hidden] whose positions lie in the chunk, in order.
+
+        The k-th row belongs to the k-th position of the spans, which are disjoint and in ascending order. Raises
+        ValueError for an embedding with another number of rows.
+        """
 
     @returns(answer.function)
     def find_encoder(self, modality: Modality, registered: Mapping[Modality, Encoder], model: Any) -> Encoder:
@@ -239,10 +248,16 @@ class Engine(Protocol):
     ) -> Sequence[torch.Tensor | Exception]:
         """For each request the rows of its chunk, [positions of media in the chunk, hidden], by position.
 
-        Items have an identity. Items outside their chunk are not encoded; items with the same identity and token count
-        are encoded once; all misses of a modality go to its encoder in one call, in order of first appearance;
-        precomputed embeddings are used as they are. An item whose encoder gives another number of rows than the item
-        has tokens fails its requests with an exception in their places, and is not cached; other requests are served.
+        Items have an identity. Items outside their chunk are not encoded; items of a modality with the same identity
+        and token count are encoded once; all misses of a modality go to its encoder in one call, in order of first
+        appearance: by request, then by position. Precomputed embeddings are used as they are. Where the chunk has no
+        media there are 0 rows, of any width.
+
+        A request whose rows cannot be had has an exception in its place, and other requests are served: an item whose
+        encoder (or precomputed embedding) gives another number of rows than the item has tokens, a modality without an
+        encoder, an encoder that raises. When one tensor for all items has a wrong total, or a list a wrong length, no
+        item of that call has rows. Nothing of such an item is cached, and nothing at all where the cache was cleared
+        meanwhile.
         """
 
     # merging

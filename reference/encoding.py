@@ -183,4 +183,4 @@ def _assemble(
 
 
 def _listed(encoders: Mapping[Modality, Encoder]) -> str:
-    return "registered: " + (", ".join(modality.name.lower() for modality in encoders) or "nothing")
+    return "registered: " + (", ".join(Modality(modality).name.lower() for modality in encoders) or "nothing")

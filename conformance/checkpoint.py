@@ -1,6 +1,7 @@
 """Checkpoints: real architectures, small enough to build in the test."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 
@@ -16,3 +17,15 @@ class Checkpoint:
     processor: Any
     model: Any
     placeholder: str
+
+
+@cache
+def tiny_qwen2_vl() -> Checkpoint:
+    """A small Qwen2-VL: the real processor, the real architecture, 0.2 million weights that are equal on every machine.
+
+    It is built once a process. Everything that it needs of transformers is imported here and not before.
+    """
+    from conformance import qwen2_vl
+
+    tokenizer = qwen2_vl.byte_tokenizer()
+    return Checkpoint(qwen2_vl.processor(tokenizer), qwen2_vl.model(tokenizer), qwen2_vl.PLACEHOLDER)

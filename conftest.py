@@ -1,9 +1,9 @@
+"""In this repository pytest runs the rules, the vectors, the searches and the measurements against the reference."""
+
 import pytest
 
-from conformance.adapters.reference import ReferenceEngine
-from conformance.witness import Witness
 
-
-@pytest.fixture
-def engine() -> Witness:
-    return Witness(ReferenceEngine(), spec="reference")
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--mmproof-engine") is None:
+        config.option.mmproof_engine = "reference"

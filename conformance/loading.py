@@ -98,7 +98,8 @@ def _file(spec: str, path: str) -> ModuleType:
     if not Path(path).is_file():
         raise EngineNotLoaded(f"engine {spec}: there is no file {path}")
     found = importlib.util.spec_from_file_location(Path(path).stem, path)
-    assert found is not None and found.loader is not None
+    if found is None or found.loader is None:
+        raise EngineNotLoaded(f"engine {spec}: {path} is no Python file")
     module = importlib.util.module_from_spec(found)
     try:
         found.loader.exec_module(module)

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import pytest
 
-from conformance.engine import METHODS
+from conformance.engine import METHODS, Profile
 
 
 class Level(StrEnum):
@@ -24,13 +24,6 @@ class Level(StrEnum):
 
     MUST = "MUST"
     SHOULD = "SHOULD"
-
-
-class Profile(StrEnum):
-    """Who is bound: every engine, or those that promise the exact values of one scheme."""
-
-    CORE = "core"
-    SGLANG = "sglang"
 
 
 MUST, SHOULD = Level.MUST, Level.SHOULD

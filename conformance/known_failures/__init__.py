@@ -1,0 +1,100 @@
+"""Known failures: what an engine is known to get wrong, as a list that cannot rot.
+
+A TOML file holds, for one engine, entries such as
+
+    [[failure]]
+    requirement = "IDENTITY-03"
+    message = "2 of 6 cases (transposed, flattened)"    # how the failure's message begins
+    reason = "The hash covers bytes alone."
+    link = "https://github.com/…"
+    versions = "==0.5.23"
+
+An entry only counts for the versions that it names. A listed requirement that passes, fails with another message, is
+unknown or did not run is a fault of the list, and the run fails.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from conformance.requirement import requirements
+
+FOLDER = Path(__file__).parent
+
+
+class BadList(Exception):
+    """A list of known failures that cannot be used; the message says where and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFailure:
+    """One entry; all values are text."""
+
+    requirement: str
+    message: str
+    reason: str
+    link: str
+    versions: str
+
+
+def read(path: Path, version: str) -> dict[str, KnownFailure]:
+    """The entries that count for this version of the engine, by requirement.
+
+    Raises BadList for a file that is missing or no TOML, for an entry with a missing, unknown or empty key, an unknown
+    requirement, an impossible version range, and for two entries of one requirement.
+    """
+    entries: dict[str, KnownFailure] = {}
+    for number, raw in enumerate(_raw_entries(path), start=1):
+        place = f"{path.name}, entry {number}"
+        entry = _entry(raw, place)
+        counts = _covers(entry.versions, version, place)
+        if entry.requirement not in requirements:
+            raise BadList(f"{place}: there is no requirement {entry.requirement}")
+        if counts and entry.requirement in entries:
+            raise BadList(f"{place}: {entry.requirement} is listed twice for version {version}")
+        if counts:
+            entries[entry.requirement] = entry
+    return entries
+
+
+def shipped(engine_name: str) -> Path | None:
+    """The list that comes with mmproof for the engine of this name."""
+    path = FOLDER / f"{engine_name}.toml"
+    return path if path.is_file() else None
+
+
+def _covers(versions: str, version: str, place: str) -> bool:
+    try:
+        return SpecifierSet(versions).contains(Version(version), prereleases=True)
+    except InvalidSpecifier as error:
+        raise BadList(f"{place}: versions = {versions!r} is no version range such as '==0.5.23'") from error
+    except InvalidVersion:
+        return versions == f"=={version}"  # an engine whose versions are no Python versions is listed one by one
+
+
+def _raw_entries(path: Path) -> list[Mapping[str, object]]:
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadList(f"{path}: {error.strerror}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise BadList(f"{path.name}: {error}") from error
+    entries = content.get("failure", [])
+    if set(content) - {"failure"} or not isinstance(entries, list):
+        raise BadList(f"{path.name}: a list has [[failure]] entries and nothing else")
+    return entries
+
+
+def _entry(raw: Mapping[str, object], place: str) -> KnownFailure:
+    wanted = {field.name for field in fields(KnownFailure)}
+    if missing := sorted(wanted - set(raw)):
+        raise BadList(f"{place} lacks {', '.join(missing)}")
+    if unknown := sorted(set(raw) - wanted):
+        raise BadList(f"{place} has {', '.join(unknown)}, which no entry has; it takes {', '.join(sorted(wanted))}")
+    if empty := sorted(key for key, value in raw.items() if not isinstance(value, str) or not value.strip()):
+        raise BadList(f"{place}: {', '.join(empty)} must be text and not empty")
+    return KnownFailure(**{key: str(value) for key, value in raw.items()})

@@ -132,14 +132,15 @@ class Engine(Protocol):
     def identify(self, item: Item) -> bytes:
         """The identity of an item's content: equal for equal content, different for different content.
 
-        It covers the modality, the type, dtype, shape and bytes of the feature or embedding, how lists are framed, and
-        the fields. Spans and caller hashes are no content. Of any width; 16 bytes or more are wanted. Raises ValueError
-        or TypeError for what has no stable content, such as an object array.
+        It covers the modality, the type, dtype, shape and bytes of the feature or embedding, how lists are framed, the
+        fields, and of a picture its mode, palette and transparency. Where and how the same values are stored is no
+        content, nor are spans, a caller hash, an identity given already, or metadata of a picture. Of any width; 16 bytes
+        or more are wanted. Raises an error for an empty item and for what has no stable content, such as an object array.
         """
 
     @returns(answer.octets)
     def combine_identities(self, identities: Sequence[bytes]) -> bytes:
-        """One identity for a sequence of them: order and repetition matter; the same in every process."""
+        """One identity for a sequence of them, each as `identify` gives it: order and repetition matter."""
 
     @returns(answer.adopted)
     def adopt_caller_hashes(
@@ -161,7 +162,7 @@ class Engine(Protocol):
 
     @returns(answer.integer)
     def hash_feature(self, feature: Any) -> int:
-        """SGLang's 64-bit hash of a feature: a tensor, an array, bytes, or a list of tensors."""
+        """SGLang's 64-bit hash of a feature: a tensor, an array, bytes, or a list of tensors. Anything else is an error."""
 
     # sentinels
 

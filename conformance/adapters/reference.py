@@ -2,6 +2,7 @@
 
 from conformance.engine import Profile, Traits
 from reference import encoding as _encoding
+from reference import identity as _identity
 from reference import merging as _merging
 from reference import placeholders as _placeholders
 from reference import sentinels as _sentinels
@@ -14,6 +15,14 @@ class ReferenceEngine:
     name = "reference"
     version = "0.1.0"
     traits = Traits(surplus_rows="keep last", caller_hashes="trust", profile=Profile.SGLANG)
+
+    # identity
+    identify = staticmethod(_identity.identify)
+    combine_identities = staticmethod(_identity.combine_identities)
+    adopt_caller_hashes = staticmethod(_identity.adopt_caller_hashes)
+    data_hash = staticmethod(_identity.data_hash)
+    tensor_hash = staticmethod(_identity.tensor_hash)
+    hash_feature = staticmethod(_identity.hash_feature)
 
     # sentinels
     sentinels = staticmethod(_sentinels.sentinels)

@@ -1,9 +1,15 @@
 """The reference, seen as one more engine."""
 
-from conformance.engine import Profile, Traits
+from collections.abc import Sequence
+
+from PIL.Image import Image
+
+from conformance.checkpoint import Checkpoint
+from conformance.engine import Prefill, Profile, Traits
 from reference import encoding as _encoding
 from reference import identity as _identity
 from reference import merging as _merging
+from reference import pipeline as _pipeline
 from reference import placeholders as _placeholders
 from reference import sentinels as _sentinels
 from reference.encoder_cache import EncoderCache as _EncoderCache
@@ -48,3 +54,10 @@ class ReferenceEngine:
     fit_length = staticmethod(_merging.fit_length)
     merge = staticmethod(_merging.merge)
     merge_deepstack = staticmethod(_merging.merge_deepstack)
+
+    # pipeline
+    @staticmethod
+    def prefill(checkpoint: Checkpoint, prompt: str, images: Sequence[Image], chunk_length: int | None) -> Prefill:
+        """`reference.pipeline.prefill` on a checkpoint."""
+        made = _pipeline.prefill(checkpoint.processor, checkpoint.model, prompt, images, chunk_length=chunk_length)
+        return Prefill(made.input_ids, made.embeddings, made.logits)

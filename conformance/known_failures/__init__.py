@@ -21,7 +21,7 @@ from pathlib import Path
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from conformance.requirement import requirements
+from conformance.suite import requirements
 
 FOLDER = Path(__file__).parent
 

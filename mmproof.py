@@ -14,7 +14,9 @@ ROOMS = ("reference", "conformance", "golden", "fuzz", "perf")
 def hidden_rooms(home: Path) -> dict[str, str]:
     """The rooms that are not imported from `home`, and what is imported instead."""
     found = {room: find_spec(room) for room in ROOMS}
-    places = {room: list(spec.submodule_search_locations or [spec.origin or ""]) if spec else [] for room, spec in found.items()}
+    places = {
+        room: list(spec.submodule_search_locations or [spec.origin or ""]) if spec else [] for room, spec in found.items()
+    }
     return {room: ", ".join(place) for room, place in places.items() if not any(Path(p) == home / room for p in place)}
 
 

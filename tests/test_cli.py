@@ -1,0 +1,98 @@
+"""The command, as a user types it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HOME = Path(__file__).parent.parent
+
+
+def mmproof(*arguments: str, cwd: Path, status: int = 0, path: str = "") -> str:
+    """Everything that the command prints; it must end with this status, and without a traceback."""
+    environment = {**os.environ, "COLUMNS": "140", "NO_COLOR": "1", "PYTHONPATH": path}
+    command = [sys.executable, str(HOME / "mmproof.py"), *arguments]
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_run_ends_with_the_headline_and_writes_the_report(tmp_path: Path) -> None:
+    printed = mmproof("run", "--stage", "sentinels", "--json", "r.json", "--junit", "r.xml", cwd=tmp_path)
+    assert "9 of 9 applicable requirements hold; 54 of 54 cases" in printed
+    assert json.loads((tmp_path / "r.json").read_text())["engine"]["name"] == "reference"
+    assert (tmp_path / "r.xml").exists()
+
+
+def test_a_failing_engine_is_diagnosed_and_its_reproduction_reproduces(tmp_path: Path) -> None:
+    printed = mmproof("run", "--engine", "quirk:sentinel-of-30-bits", "--stage", "sentinels", cwd=tmp_path, status=1)
+    assert "the engine answers as the quirk sentinel-of-30-bits does" in printed
+    again = mmproof("run", "--engine", "quirk:sentinel-of-30-bits", "--requirement", "SENTINELS-03", "--case", "beyond-30-bits",
+                    cwd=tmp_path, status=1)  # fmt: skip
+    assert "1 of 1 cases (beyond-30-bits)" in again
+
+
+def test_a_new_adapter_gets_verdicts_at_once(tmp_path: Path) -> None:
+    printed = mmproof("new-adapter", "acme", cwd=tmp_path)
+    assert len((tmp_path / "acme.py").read_text().splitlines()) <= 25
+    assert "mmproof run --engine acme.py:Engine" in printed
+    assert "✗ IDENTITY-" in mmproof("run", "--engine", "acme.py:Engine", cwd=tmp_path, status=1)
+    assert "acme.py exists already" in mmproof("new-adapter", "acme", cwd=tmp_path, status=2)
+
+
+REFUSED = {
+    "an unknown engine": (["run", "--engine", "nix"], "there is no engine named 'nix'"),
+    "an unknown requirement": (
+        ["run", "--requirement", "SENTINELS-99"],
+        "there is no requirement 'SENTINELS-99'; did you mean",
+    ),
+    "an unknown stage": (["run", "--stage", "sentinel"], "there is no stage 'sentinel'; did you mean sentinels"),
+    "an id that nobody has": (["explain", "X"], "there is no requirement 'X'; see `mmproof list`"),
+    "a list that is not there": (["run", "--known", "nix.toml"], "nix.toml: No such file"),
+    "a name that is none": (["new-adapter", "a-b"], "'a-b' is no Python name"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_done_is_a_sentence(arguments: list[str], sentence: str, tmp_path: Path) -> None:
+    assert sentence in mmproof(*arguments, cwd=tmp_path, status=2)
+
+
+def test_an_engine_that_raises_fails_that_requirement_and_the_run_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "acme.py").write_text(
+        "class Engine:\n"
+        "    name, version = 'acme', '1'\n"
+        "    def sentinels(self, identity): raise KeyError('oops')\n"
+        "    def check_vocabulary(self, size):\n"
+        "        if size > 1_000_000: raise ValueError('too large')\n"
+        "    def sentinels_from_hash(self, value): return None\n"
+    )
+    printed = mmproof("run", "--engine", "acme.py:Engine", cwd=tmp_path, status=1)
+    assert "sentinels raised KeyError: 'oops'" in printed
+    assert "sentinels_from_hash returned NoneType; the protocol asks for a sequence of ints" in printed
+    assert "of 7 applicable requirements hold" in printed
+
+
+def test_list_quirks_and_explain(tmp_path: Path) -> None:
+    listed = json.loads(mmproof("list", "--json", cwd=tmp_path))
+    assert {"id", "level", "sentence", "needs", "cases"} <= set(listed[0])
+    assert "sentinel-of-30-bits" in {one["name"] for one in json.loads(mmproof("quirks", "--json", cwd=tmp_path))}
+    explained = mmproof("explain", "SENTINELS-03", cwd=tmp_path)
+    assert "MUST NOT share a sentinel" in explained
+    assert "catches sentinel-of-30-bits" in explained
+    assert "merge_deepstack" in mmproof("list", "--methods", cwd=tmp_path)
+
+
+def test_a_hidden_room_is_named(tmp_path: Path) -> None:
+    (tmp_path / "golden").mkdir()
+    (tmp_path / "golden" / "__init__.py").write_text("")
+    script = (
+        f"import sys; sys.path.insert(0, {str(HOME)!r}); sys.path.insert(0, {str(tmp_path)!r}); import mmproof; mmproof.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", script, "list"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert f"its package 'golden' is hidden by {tmp_path}/golden" in done.stderr

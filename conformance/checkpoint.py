@@ -4,6 +4,16 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+PLACEHOLDER = "<|vision_start|><|image_pad|><|vision_end|>"
+"""What stands for one picture in a Qwen2-VL prompt."""
+
+SPECIAL_TOKENS = (
+    "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|object_ref_start|>", "<|object_ref_end|>", "<|box_start|>",
+    "<|box_end|>", "<|quad_start|>", "<|quad_end|>", "<|vision_start|>", "<|vision_end|>", "<|vision_pad|>",
+    "<|image_pad|>", "<|video_pad|>",
+)  # fmt: skip
+"""Qwen2-VL's, in the order of their ids."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checkpoint:
@@ -23,9 +33,10 @@ class Checkpoint:
 def tiny_qwen2_vl() -> Checkpoint:
     """A small Qwen2-VL: the real processor, the real architecture, 0.2 million weights that are equal on every machine.
 
-    It is built once a process. Everything that it needs of transformers is imported here and not before.
+    The tokenizer's ids are the 256 bytes, followed by the special tokens. It is built once a process, and everything
+    that it needs of transformers is imported then.
     """
     from conformance import qwen2_vl
 
     tokenizer = qwen2_vl.byte_tokenizer()
-    return Checkpoint(qwen2_vl.processor(tokenizer), qwen2_vl.model(tokenizer), qwen2_vl.PLACEHOLDER)
+    return Checkpoint(qwen2_vl.processor(tokenizer), qwen2_vl.model(tokenizer), PLACEHOLDER)

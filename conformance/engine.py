@@ -306,7 +306,12 @@ class Engine(Protocol):
     def prefill(self, checkpoint: Checkpoint, prompt: str, images: Sequence[Image], chunk_length: int | None) -> Prefill:
         """The whole path: a prompt and its pictures through the checkpoint, `chunk_length` positions a step (None: all).
 
-        prompt: with `checkpoint.placeholder` for each picture, in order.
+        prompt: with `checkpoint.placeholder` for each picture, in order. Raises ValueError when it has more or fewer
+        placeholder tokens than there are pictures.
+
+        The checkpoint is an instrument here and not what is tested. That its numbers can be compared to the last bit, it
+        is used in one way: its vision tower runs each picture by itself (`get_image_features`), and its language model
+        runs one prompt at a time, one call a step, with the keys and values of the steps before.
         """
 
 

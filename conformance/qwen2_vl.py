@@ -12,18 +12,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from conformance.checkpoint import SPECIAL_TOKENS
 from conformance.torchvision_cpu import complete_torchvision
 
 complete_torchvision()
 transformers: Any = import_module("transformers")  # by name: it has to come second, and its types are unfinished
-
-PLACEHOLDER = "<|vision_start|><|image_pad|><|vision_end|>"
-SPECIAL_TOKENS = (
-    "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|object_ref_start|>", "<|object_ref_end|>", "<|box_start|>",
-    "<|box_end|>", "<|quad_start|>", "<|quad_end|>", "<|vision_start|>", "<|vision_end|>", "<|vision_pad|>",
-    "<|image_pad|>", "<|video_pad|>",
-)  # fmt: skip
-"""In the order of their ids in Qwen2-VL; here they follow the 256 bytes."""
 
 PIXELS = {"shortest_edge": 4 * 28**2, "longest_edge": 24 * 28**2}
 """The fewest and the most pixels of a picture (not edges, in spite of the names): 4 to 24 tokens of 28 x 28 pixels."""

@@ -1,21 +1,18 @@
 """Ways in which engines have found and padded placeholders wrongly."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import chain
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from conformance.prompts import PLACEHOLDERS
 from conformance.quirk import quirk
 from reference import placeholders as right
 from reference.items import Item, Modality, Span, all_spans
 from reference.sentinels import SHIFT, Sentinels, fill, item_sentinels, sentinels, sentinels_from_hash
 
 Ids = NDArray[np.int64]
-Pairs = Sequence[tuple[int, int]]
 
 
 @quirk("search-wraps-around", replaces="find_spans", bugs=(), caught_by=("PLACEHOLDERS-01",))
@@ -228,78 +225,6 @@ def later_modality_wins(length: int, items: Sequence[Item]) -> list[int]:
     return modalities[:length]
 
 
-@quirk(
-    "pair-tokens-padded",
-    replaces="pad_pairs",
-    bugs=("P05",),
-    caught_by=("PLACEHOLDERS-11", "PLACEHOLDERS-13", "PLACEHOLDERS-16"),
-)
-def tokens_included(input_ids: Ids, items: Sequence[Item], pairs: Pairs, item_starts: Collection[int]) -> Ids:
-    """Padding covers the start and end tokens as well and so differs from padding by spans."""
-    padded = right.pad_pairs(input_ids, items, pairs, item_starts)
-    padded[np.isin(input_ids, list(chain(*pairs)))] = SHIFT
-    return padded
-
-
-@quirk("leftover-placeholders-blanked", replaces="pad_pairs", bugs=(), caught_by=("PLACEHOLDERS-13",))
-def text_clamped(input_ids: Ids, items: Sequence[Item], pairs: Pairs, item_starts: Collection[int]) -> Ids:
-    """Placeholder ids outside all pairs are taken for leftovers and blanked."""
-    padded = right.pad_pairs(input_ids, items, pairs, item_starts)
-    padded[padded == PLACEHOLDERS[Modality.IMAGE]] = 0
-    return padded
-
-
-@quirk(
-    "slices-taken-for-items",
-    replaces="pad_pairs",
-    bugs=("O05",),
-    caught_by=("PLACEHOLDERS-11", "PLACEHOLDERS-12", "PLACEHOLDERS-15", "PLACEHOLDERS-16"),
-)
-def every_pair_an_item(input_ids: Ids, items: Sequence[Item], pairs: Pairs, item_starts: Collection[int]) -> Ids:
-    """Every pair takes the next item, a slice too; when they run out, the last one is used again."""
-    return _zip_pairs(input_ids, items, pairs, {start for start, _ in pairs})
-
-
-@quirk(
-    "phase-continues-over-slices",
-    replaces="pad_pairs",
-    bugs=(),
-    caught_by=("PLACEHOLDERS-11", "PLACEHOLDERS-12", "PLACEHOLDERS-16"),
-)
-def running_slices(input_ids: Ids, items: Sequence[Item], pairs: Pairs, item_starts: Collection[int]) -> Ids:
-    """The cycle goes on from slice to slice of an item."""
-    padded = right.pad_pairs(input_ids, items, pairs, item_starts)
-    for item in items:
-        media = np.flatnonzero(np.isin(padded, item_sentinels(item)))
-        padded[media] = fill(item_sentinels(item), len(media))
-    return padded
-
-
-@quirk("pads-pairs-in-place", replaces="pad_pairs", bugs=("Q05",), caught_by=("PLACEHOLDERS-14",))
-def pairs_in_place(input_ids: Ids, items: Sequence[Item], pairs: Pairs, item_starts: Collection[int]) -> Ids:
-    """The caller's array is padded and returned."""
-    input_ids[:] = right.pad_pairs(input_ids, items, pairs, item_starts)
-    return input_ids
-
-
-@quirk(
-    "pairs-by-count-only",
-    replaces="pad_pairs",
-    bugs=("P05", "O01", "audio-literal-added-twice"),
-    caught_by=("PLACEHOLDERS-15",),
-)
-def zipped(input_ids: Ids, items: Sequence[Item], pairs: Pairs, item_starts: Collection[int]) -> Ids:
-    """The k-th start goes with the k-th end, an unbalanced prompt is not padded, and the last item fills what is left."""
-    return _zip_pairs(input_ids, items, pairs, item_starts)
-
-
-@quirk("items-without-a-pair-forgotten", replaces="pad_pairs", bugs=("L03",), caught_by=("PLACEHOLDERS-15",))
-def surplus_items(input_ids: Ids, items: Sequence[Item], pairs: Pairs, item_starts: Collection[int]) -> Ids:
-    """Items for which the prompt has no place are dropped without a word."""
-    places = int(np.isin(input_ids, list(item_starts)).sum())
-    return right.pad_pairs(input_ids, items[:places], pairs, item_starts)
-
-
 def _pad(input_ids: Ids, items: Sequence[Item], values: Callable[[Item], Sentinels]) -> Ids:
     padded = right.pad_spans(input_ids, items)
     for item in items:
@@ -312,17 +237,3 @@ def _little_endian(item: Item) -> Sentinels:
     if item.caller_hash is None:
         return sentinels(item.identity or b"")
     return sentinels_from_hash(int.from_bytes(item.caller_hash.to_bytes(8, "little"), "big"))
-
-
-def _zip_pairs(input_ids: Ids, items: Sequence[Item], pairs: Pairs, item_starts: Collection[int]) -> Ids:
-    padded = input_ids.copy()
-    starts = np.flatnonzero(np.isin(input_ids, [start for start, _ in pairs])).tolist()
-    ends = np.flatnonzero(np.isin(input_ids, [end for _, end in pairs])).tolist()
-    if len(starts) != len(ends) or not items:
-        return padded
-    number = -1
-    for start, end in zip(starts, ends, strict=True):
-        number += int(input_ids[start]) in item_starts
-        filled = item_sentinels(items[min(number, len(items) - 1)])
-        padded[start + 1 : end] = fill(filled, max(end - start - 1, 0))
-    return padded

@@ -55,6 +55,7 @@ def embeddings(prompt: str) -> torch.Tensor:
     return text.masked_scatter((ids == PAD)[:, None], encoded)
 
 
+@cache
 @torch.no_grad()
 def logits(prompt: str, chunk_length: int | None = None) -> torch.Tensor:
     """What transformers' model answers, whole or chunk by chunk: [n, vocabulary]."""

@@ -7,8 +7,8 @@ import the whole server, and the server expects a GPU machine with some sixty pa
    stand-ins while SGLang's modules are imported. An installed package is always used as it is, and nobody but SGLang
    gets to see a stand-in: transformers, for one, asks what is installed and acts on the answer.
 2. torchvision beside a CPU build of torch (see `conformance.torchvision_cpu`).
-3. Settings. A few functions read the settings of the server that they run in, so those of a server that was started
-   without options are published.
+3. What a server sets up when it starts: its settings, which a few functions read, and the one embedding cache of the
+   process. Here they are those of a server that was started without options.
 4. Warnings and log lines about the missing GPU.
 
 Nothing of SGLang itself is replaced.
@@ -23,6 +23,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from types import ModuleType
@@ -48,16 +49,27 @@ VALUES = {
 """What SGLang's modules do call while they are imported, and what answers."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sglang:
+    """The modules of SGLang in which the pipeline lies."""
+
+    version: str
+    batch: Any
+    utils: Any
+    schedule: Any
+    caches: Any
+
+
 @cache
-def prepare() -> str:
-    """Make SGLang's modules importable, once a process. Returns SGLang's version.
+def prepare() -> Sglang:
+    """Import SGLang, once a process, and set up what its functions expect of a server.
 
     Raises EngineNotLoaded, with what to install, when it is missing.
     """
     if find_spec("sglang") is None or find_spec("msgspec") is None:
         raise EngineNotLoaded(
-            f"SGLang is not installed; this adapter runs its multimodal functions on a CPU and needs no more than "
-            f"`pip install --no-deps sglang=={VERSION} msgspec`"
+            "SGLang is not installed; this adapter runs its multimodal functions on a CPU and needs no more of it than "
+            f"`pip install --no-deps sglang=={VERSION} msgspec` gives"
         )
     complete_torchvision()
     logging.getLogger("sglang").setLevel(logging.ERROR)
@@ -65,8 +77,16 @@ def prepare() -> str:
     settings = module("sglang.srt.server_args").ServerArgs(model_path="none", device="cpu")
     with _stand_ins():
         context.set_server_args(settings)
-    context.override("mmproof", chunked_prefill_size=-1)
-    return str(module("sglang").__version__)
+    context.override("mmproof", chunked_prefill_size=-1, mm_process_config={})
+    schedule = module("sglang.srt.managers.mm_schedule")
+    schedule.init_mm_embedding_cache(module("sglang.srt.environ").envs.SGLANG_VLM_CACHE_SIZE_MB.get() << 20)
+    return Sglang(
+        version=str(module("sglang").__version__),
+        batch=module("sglang.srt.managers.schedule_batch"),
+        utils=module("sglang.srt.managers.mm_utils"),
+        schedule=schedule,
+        caches=module("sglang.srt.mem_cache.multimodal_cache"),
+    )
 
 
 def module(name: str) -> Any:

@@ -20,19 +20,21 @@ from conformance.requirement import requirements
 
 SEARCH = settings(
     derandomize=True,
-    max_examples=100,
     deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 
-def searches(id: str) -> Callable[[Callable[[], SearchStrategy[Any]]], Callable[..., None]]:
-    """Turn a function that returns a strategy into a search for a case that breaks requirement `id`."""
+def searches(id: str, *, examples: int = 100) -> Callable[[Callable[[], SearchStrategy[Any]]], Callable[..., None]]:
+    """Turn a function that returns a strategy into a search for a case that breaks requirement `id`.
+
+    examples: how many cases are tried; fewer where a case is dear.
+    """
 
     def bind(strategy: Callable[[], SearchStrategy[Any]]) -> Callable[..., None]:
         @pytest.mark.requirement(id)
-        @SEARCH
+        @settings(SEARCH, max_examples=examples)
         @given(case=strategy())
         def search(engine: Any, case: Any) -> None:
             requirements[id].rule(engine, case)

@@ -149,9 +149,10 @@ def test_swapped_pictures_swap_their_rows(engine: Engine, case: Pair) -> None:
 
 @requirement("PIPELINE-07", needs=("prefill", "pad_spans"), cases=OTHER_PICTURE, bugs=("H07", "prefix-image-blind"))
 def test_ids_tell_pictures_apart_from_their_first_position_on(engine: Engine, case: Pair) -> None:
-    """The ids of two prompts that differ in one picture MUST differ at every position of it, and agree before it.
+    """The ids of two prompts that differ in one picture MUST differ at every position of it and agree at all others.
 
-    This is for engines that pad ids by content: their prefix cache compares nothing else, and may stop anywhere.
+    This is for engines that pad ids by content: their prefix cache compares nothing else, and may stop anywhere. The
+    text before the picture is still shared.
     """
     one, other = (ask(engine, prompt).input_ids for prompt in case)
     changed = (oracle.embeddings(case.first) != oracle.embeddings(case.second)).any(dim=1).numpy()

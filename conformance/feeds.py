@@ -23,6 +23,13 @@ class Feed(NamedTuple):
     rows: torch.Tensor
     table: torch.Tensor
 
+    def __repr__(self) -> str:
+        spans = [(item.modality.name.lower(), *((span.first, span.last) for span in item.spans)) for item in self.prompt.items]
+        return (
+            f"Feed({self.prompt.input_ids.tolist()}, {spans}, {self.chunk}, rows {list(self.rows.shape)} {self.rows.dtype}, "
+            f"table {self.table.dtype})"
+        )
+
     @property
     def media(self) -> list[int]:
         """The positions of media, counted from the beginning of the chunk."""
@@ -37,6 +44,20 @@ class Feed(NamedTuple):
     def text_ids(self) -> NDArray[np.int64]:
         """The ids at the positions of text."""
         return self.prompt.input_ids[self.chunk.prefix : self.chunk.stop][self.text]
+
+
+class Chunked(NamedTuple):
+    """A prompt and the lengths of the chunks that it is cut into."""
+
+    prompt: Prompt
+    lengths: tuple[int, ...]
+
+
+class Fit(NamedTuple):
+    """How many rows there are, and how many are wanted."""
+
+    there: int
+    wanted: int
 
 
 def feed(

@@ -47,6 +47,13 @@ class Pairing(NamedTuple):
     item_starts: tuple[int, ...] = ITEM_STARTS
 
 
+class BadSpans(NamedTuple):
+    """A prompt length and items whose spans cannot be right."""
+
+    length: int
+    items: tuple[Item, ...]
+
+
 def draw(drawing: str, listed: str | None = None) -> Prompt:
     """The prompt of a drawing of at most 108 positions.
 

@@ -31,9 +31,3 @@ def levels(length: int, items: Sequence[Item], rows: torch.Tensor, hidden: int, 
             for level in range(out.shape[1]):
                 out[step, level] = row[hidden * (level + 1) : hidden * (level + 2)]
     return out
-
-
-def last(rows: torch.Tensor, count: int) -> torch.Tensor:
-    """The last `count` rows."""
-    kept = [row for place, row in enumerate(rows) if place >= len(rows) - count]
-    return torch.stack(kept) if kept else rows[:0]

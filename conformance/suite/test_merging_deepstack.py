@@ -63,8 +63,8 @@ def test_nothing_is_left_from_an_earlier_chunk(engine: Engine, case: Pair) -> No
     """The levels of a chunk MUST NOT depend on the chunk that was merged before it."""
     stacked(engine, case.first)
     _, levels = stacked(engine, case.second)
-    prompt, chunk, rows, _ = case.second
-    expected = oracle.levels(len(prompt.input_ids), prompt.items, rows, HIDDEN, chunk)
+    prompt, chunk, rows, table = case.second
+    expected = oracle.levels(len(prompt.input_ids), prompt.items, rows.to(table.dtype), HIDDEN, chunk)
     equal(levels.transpose(0, 1), expected, "the levels")
 
 

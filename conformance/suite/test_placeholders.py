@@ -1,14 +1,12 @@
 """PLACEHOLDERS: where the media of a prompt stand, and their padding with sentinels."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from conformance.cases import Exact, Pair
 from conformance.compare import differ, equal, holds, refuses
 from conformance.engine import Engine
 from conformance.oracles import placeholders as oracle
-from conformance.prompts import Prompt, draw, picture
+from conformance.prompts import BadSpans, Prompt, draw, picture
 from conformance.requirement import SGLANG, requirement
 from reference.items import Item, Span
 
@@ -41,13 +39,6 @@ WITH_MEDIA = {name: prompt for name, prompt in PROMPTS.items() if prompt.items}
 
 
 NAMED = Prompt(draw(".iiiiii.ii").input_ids, (picture("i", (Span(1, 6), Span(8, 9)), caller_hash=1),))
-
-
-class BadSpans(NamedTuple):
-    """A prompt length and items whose spans cannot be right."""
-
-    length: int
-    items: tuple[Item, ...]
 
 
 BAD_SPANS = {

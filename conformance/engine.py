@@ -44,12 +44,15 @@ class Traits:
     largest_vocabulary: ids below this number may be text; sentinels must not be.
     surplus_rows: what `fit_length` does with more rows than asked for: refuse them, or keep the last ones.
     caller_hashes: what a hash from the caller does: it stands for the item ("trust"), or it is refused ("reject").
+    length_conflicts: what happens to an item whose identity is known with another token count: it is encoded like any
+        other ("encode"), or its request fails ("fail").
     profile: whose exact values the engine promises beside the core ("core": nobody's).
     """
 
     largest_vocabulary: int = 1_000_000
     surplus_rows: Literal["reject", "keep last"] = "reject"
     caller_hashes: Literal["trust", "reject"] = "trust"
+    length_conflicts: Literal["encode", "fail"] = "encode"
     profile: Profile = Profile.CORE
 
 

@@ -3,7 +3,7 @@
 import torch
 
 from conformance.quirk import quirk
-from reference.encoder_cache import EncoderCache, _Entry
+from reference.encoder_cache import EncoderCache
 
 
 @quirk("bfloat16-through-float16", replaces="open_encoder_cache", bugs=(), caught_by=("ENCODER_CACHE-01",))
@@ -11,14 +11,14 @@ class ThroughFloat16(EncoderCache):
     """bfloat16 rows pass through float16 on their way in, where large values become infinite and small ones zero."""
 
     def put(self, key: bytes, embedding: torch.Tensor) -> bool:
-        return super().put(key, embedding.half().bfloat16() if _dtype(embedding) == torch.bfloat16 else embedding)
+        return super().put(key, embedding.half().bfloat16() if dtype_of(embedding) == torch.bfloat16 else embedding)
 
 
 @quirk(
     "hit-of-any-length",
     replaces="open_encoder_cache",
     bugs=("E01", "enc-cache-hit-count-mismatch", "emb-cache-length-check-on-hit"),
-    caught_by=("ENCODER_CACHE-02", "ENCODER_CACHE-03", "ENCODER_CACHE-18"),
+    caught_by=("ENCODER_CACHE-02", "ENCODER_CACHE-03", "ENCODER_CACHE-18", "ENCODING-22"),
 )
 class TrustsItsKey(EncoderCache):
     """A hit is trusted by its key alone, however many rows it has."""
@@ -80,8 +80,8 @@ class OneForOne(EncoderCache):
 
     def put(self, key: bytes, embedding: torch.Tensor) -> bool:
         unpinned = [other for other, entry in self._entries.items() if not entry.pins and other != key]
-        fits = self._used_bytes + _bytes(embedding) <= self._capacity_bytes
-        if fits or not unpinned or _bytes(embedding) > self._capacity_bytes:
+        fits = self._used_bytes + bytes_of(embedding) <= self._capacity_bytes
+        if fits or not unpinned or bytes_of(embedding) > self._capacity_bytes:
             return super().put(key, embedding)
         self._drop(unpinned[0])
         capacity, self._capacity_bytes = self._capacity_bytes, 1 << 62
@@ -111,17 +111,12 @@ class EvictsForNothing(EncoderCache):
     """Entries are evicted before it turns out that the new one can never fit."""
 
     def put(self, key: bytes, embedding: torch.Tensor) -> bool:
-        if _bytes(embedding) > self._capacity_bytes:
-            _drop_unpinned(self)
+        if bytes_of(embedding) > self._capacity_bytes:
+            drop_unpinned(self)
         return super().put(key, embedding)
 
 
-@quirk(
-    "first-value-wins",
-    replaces="open_encoder_cache",
-    bugs=("C08",),
-    caught_by=("ENCODER_CACHE-04", "ENCODER_CACHE-08"),
-)
+@quirk("first-value-wins", replaces="open_encoder_cache", bugs=("C08",), caught_by=("ENCODER_CACHE-04", "ENCODER_CACHE-08"))
 class FirstValueWins(EncoderCache):
     """Putting a key again only marks its old value as used: a reused id is answered with the picture of its first use."""
 
@@ -137,7 +132,7 @@ class OldValueOutlivesRefusal(EncoderCache):
     """A value that is too large to keep leaves the old one of its key in place."""
 
     def put(self, key: bytes, embedding: torch.Tensor) -> bool:
-        return _bytes(embedding) <= self._capacity_bytes and super().put(key, embedding)
+        return bytes_of(embedding) <= self._capacity_bytes and super().put(key, embedding)
 
 
 @quirk("view-keeps-its-batch", replaces="open_encoder_cache", bugs=(), caught_by=("ENCODER_CACHE-10",))
@@ -178,7 +173,7 @@ class ClearsHalf(EncoderCache):
     "clear-does-nothing",
     replaces="open_encoder_cache",
     bugs=("weights-update-stale-encoder",),
-    caught_by=("ENCODER_CACHE-12", "ENCODER_CACHE-13", "ENCODER_CACHE-19"),
+    caught_by=("ENCODER_CACHE-12", "ENCODER_CACHE-13", "ENCODER_CACHE-19", "ENCODING-24"),
 )
 class NeverCleared(EncoderCache):
     """`clear` is silently not supported: new weights are served with the embeddings of the old ones."""
@@ -187,7 +182,12 @@ class NeverCleared(EncoderCache):
         """Nothing is cleared."""
 
 
-@quirk("late-work-kept", replaces="open_encoder_cache", bugs=("weights-update-stale-encoder",), caught_by=("ENCODER_CACHE-13",))
+@quirk(
+    "late-work-kept",
+    replaces="open_encoder_cache",
+    bugs=("weights-update-stale-encoder",),
+    caught_by=("ENCODER_CACHE-13", "ENCODING-24"),
+)
 class KeepsLateWork(EncoderCache):
     """An encoder run that began before a `clear` puts its old result back after it."""
 
@@ -195,113 +195,13 @@ class KeepsLateWork(EncoderCache):
         return self.put(key, embedding)
 
 
-@quirk("every-put-is-a-generation", replaces="open_encoder_cache", bugs=(), caught_by=("ENCODER_CACHE-14",))
+@quirk("every-put-is-a-generation", replaces="open_encoder_cache", bugs=(), caught_by=("ENCODER_CACHE-14", "ENCODING-21"))
 class PutsRaiseGenerations(EncoderCache):
     """Every change raises the generation, so that what two requests compute at the same time is thrown away."""
 
     def put(self, key: bytes, embedding: torch.Tensor) -> bool:
         self._generation += 1
         return super().put(key, embedding)
-
-
-@quirk(
-    "pins-ignored",
-    replaces="open_encoder_cache",
-    bugs=("E04",),
-    caught_by=("ENCODER_CACHE-15", "ENCODER_CACHE-16", "ENCODER_CACHE-17"),
-)
-class IgnoresPins(EncoderCache):
-    """Entries are evicted whether or not a running request still needs them."""
-
-    def put(self, key: bytes, embedding: torch.Tensor) -> bool:
-        for entry in self._entries.values():
-            entry.pins = 0
-        return super().put(key, embedding)
-
-
-@quirk(
-    "pins-lost-on-put", replaces="open_encoder_cache", bugs=("enc-cache-dup-item-in-request",), caught_by=("ENCODER_CACHE-15",)
-)
-class LosesPinsOnPut(EncoderCache):
-    """An entry that is put again is no longer pinned."""
-
-    def put(self, key: bytes, embedding: torch.Tensor) -> bool:
-        self._drop(key)
-        return super().put(key, embedding)
-
-
-@quirk(
-    "first-unpin-frees", replaces="open_encoder_cache", bugs=("enc-cache-dup-item-in-request",), caught_by=("ENCODER_CACHE-16",)
-)
-class PinsAreASet(EncoderCache):
-    """Pins are a mark and not a number: an item that occurs twice is free after its first use."""
-
-    def pin(self, key: bytes) -> None:
-        super().pin(key)
-        self._entries[key].pins = 1
-
-
-@quirk("never-unpinned", replaces="open_encoder_cache", bugs=("enc-cache-waiting-leak",), caught_by=("ENCODER_CACHE-16",))
-class LeaksPins(EncoderCache):
-    """Pins of requests that were not scheduled are never taken back: the cache fills up for good."""
-
-    def unpin(self, key: bytes) -> None:
-        super().unpin(key)
-        self._entries[key].pins += 1
-
-
-@quirk("evicts-beside-pins", replaces="open_encoder_cache", bugs=("E04",), caught_by=("ENCODER_CACHE-17",))
-class EvictsBesidePins(EncoderCache):
-    """What does not fit beside the pinned entries first evicts all the others."""
-
-    def put(self, key: bytes, embedding: torch.Tensor) -> bool:
-        kept = super().put(key, embedding)
-        if not kept and _bytes(embedding) <= self._capacity_bytes:
-            _drop_unpinned(self)
-        return kept
-
-
-@quirk(
-    "pinned-dropped-on-mismatch",
-    replaces="open_encoder_cache",
-    bugs=("enc-cache-hit-count-mismatch",),
-    caught_by=("ENCODER_CACHE-18",),
-)
-class DropsPinned(EncoderCache):
-    """A request that asks for another length takes the entry from the request that pinned it."""
-
-    def get(self, key: bytes, token_count: int) -> torch.Tensor | None:
-        entry = self._entries.get(key)
-        if entry and len(entry.embedding) != token_count:
-            self._drop(key)
-        return super().get(key, token_count)
-
-
-@quirk(
-    "clear-spares-pinned",
-    replaces="open_encoder_cache",
-    bugs=("weights-update-stale-encoder",),
-    caught_by=("ENCODER_CACHE-19",),
-)
-class SparesPinned(EncoderCache):
-    """`clear` leaves pinned entries, which outlive the weights that made them."""
-
-    def clear(self) -> None:
-        pinned = {key: entry for key, entry in self._entries.items() if entry.pins}
-        super().clear()
-        self._entries.update(pinned)
-        self._used_bytes = sum(entry.embedding.nbytes for entry in pinned.values())
-
-
-@quirk("pins-of-nothing", replaces="open_encoder_cache", bugs=("encdec-slots-inflate",), caught_by=("ENCODER_CACHE-20",))
-class TakesAnyPin(EncoderCache):
-    """Pins are taken and given back for entries that are not there, so that the count drifts."""
-
-    def pin(self, key: bytes) -> None:
-        self._entries.get(key, _NOBODY).pins += 1
-
-    def unpin(self, key: bytes) -> None:
-        self._entries.get(key, _NOBODY).pins -= 1
 
 
 @quirk("rows-of-any-shape", replaces="open_encoder_cache", bugs=("precomputed-hidden-size",), caught_by=("ENCODER_CACHE-21",))
@@ -321,17 +221,17 @@ class TakesAnyCapacity(EncoderCache):
         super().__init__(max(0, capacity_bytes) if capacity_bytes == capacity_bytes else 1 << 62)
 
 
-_NOBODY = _Entry(torch.empty(0, 0))
-
-
-def _dtype(embedding: object) -> torch.dtype | None:
+def dtype_of(embedding: object) -> torch.dtype | None:
+    """The dtype of an embedding, None for what is none."""
     return getattr(embedding, "dtype", None)
 
 
-def _bytes(embedding: object) -> int:
+def bytes_of(embedding: object) -> int:
+    """The size of an embedding, 0 for what is none."""
     return int(getattr(embedding, "nbytes", 0))
 
 
-def _drop_unpinned(cache: EncoderCache) -> None:
+def drop_unpinned(cache: EncoderCache) -> None:
+    """Evict whatever may be evicted."""
     for key in [key for key, entry in cache._entries.items() if not entry.pins]:
         cache._drop(key)

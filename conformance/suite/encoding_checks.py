@@ -6,6 +6,7 @@ from typing import TypeAlias
 import torch
 
 from conformance.compare import ACCIDENTS, Mismatch, equal, holds
+from conformance.engine import Engine
 from conformance.oracles import encoding as oracle
 from conformance.oracles.encoding import Batch
 from reference.items import Chunk, Request
@@ -33,6 +34,12 @@ def fails(observed: Answers, batch: Batch, *, only: Collection[str]) -> None:
         if request.id in only:
             holds(isinstance(answer, Exception), f"request {request.id} must fail, but was given rows")
             holds(type(answer) not in ACCIDENTS, f"request {request.id} failed by accident: {type(answer).__name__}: {answer}")
+
+
+def serves_in_conflict(observed: Answers, batch: Batch, engine: Engine) -> None:
+    """Where an identity stands for items of several lengths, every request has its right rows, or fails if it may."""
+    judge = {"encode": serves, "fail": serves_or_fails}[engine.traits.length_conflicts]
+    judge(observed, batch)
 
 
 def serves_or_fails(observed: Answers, batch: Batch) -> None:

@@ -13,14 +13,13 @@ from conformance.suite.encoding_cases import (
     FAULTS,
     FAULTY,
     FOLLOWED,
-    LENGTHS,
     MIXED,
     REPEATED,
     WRONG_READY,
     Again,
     Fault,
 )  # fmt: skip
-from conformance.suite.encoding_checks import fails, serves, serves_or_fails
+from conformance.suite.encoding_checks import fails, serves, serves_in_conflict, serves_or_fails
 from reference.items import Chunk, Modality
 
 CACHE = ("open_encoder_cache", "encode")
@@ -83,7 +82,7 @@ def test_what_is_cached_is_not_encoded_again(engine: Engine, case: Again) -> Non
     serves(engine.encode(case.first, first, cache), case.first)
     serves(engine.encode(case.second, second, cache), case.second)
     expected = [item for item in oracle.needed(case.second) if item not in first.seen]
-    equal(second.seen, expected, "the items that were encoded in the second batch")
+    equal(sorted(second.seen), sorted(expected), "the items that were encoded in the second batch")
 
 
 @requirement(
@@ -93,11 +92,16 @@ def test_what_is_cached_is_not_encoded_again(engine: Engine, case: Again) -> Non
     bugs=("E01", "enc-cache-hit-count-mismatch", "emb-cache-length-check-on-hit"),
 )
 def test_a_cached_embedding_of_another_length_is_not_used(engine: Engine, case: int) -> None:
-    """An item whose cached rows are not as many as its tokens MUST be encoded, and MUST NOT fail."""
+    """Cached rows that are not as many as the item has tokens MUST NOT be used, and MUST NOT touch another request.
+
+    The item is encoded, or its request fails where `Traits.length_conflicts` says so.
+    """
     cache = engine.open_encoder_cache(ROOMY)
     cache.put(identity(Modality.IMAGE, 1), torch.zeros(case, HIDDEN))
     batch = [whole(request("hit", 8, image(1, (1, 5)))), whole(request("other", 8, image(2, (1, 5))))]
-    serves(engine.encode(batch, Encoders(), cache), batch)
+    observed = engine.encode(batch, Encoders(), cache)
+    serves_in_conflict(observed, batch, engine)
+    serves(observed, batch, only={"other"})
 
 
 @requirement(
@@ -109,7 +113,7 @@ def test_a_cached_embedding_of_another_length_is_not_used(engine: Engine, case: 
 def test_a_small_cache_does_not_change_the_rows(engine: Engine, case: int) -> None:
     """A cache with less room than a batch needs MUST NOT change what a request gets, in this batch or the next."""
     cache = engine.open_encoder_cache(case * ROW_BYTES)
-    for batch in (BATCHES["each-prompt-its-picture"], [whole(MIXED), whole(FOLLOWED)], LENGTHS["in-one-prompt"]):
+    for batch in (BATCHES["each-prompt-its-picture"], [whole(MIXED), whole(FOLLOWED)]):
         serves(engine.encode(batch, Encoders(), cache), batch)
         serves(engine.encode(batch, Encoders(), cache), batch)
 
@@ -130,4 +134,4 @@ def test_rows_from_before_a_clear_are_not_cached(engine: Engine, case: Batch) ->
 
     serves(engine.encode(case, Encoders(clear_and_finish), cache), case)
     serves(engine.encode(case, later, cache), case)
-    equal(later.seen, oracle.needed(case), "the items that were encoded after the clear")
+    equal(sorted(later.seen), sorted(oracle.needed(case)), "the items that were encoded after the clear")

@@ -35,10 +35,13 @@ from conformance.torchvision_cpu import complete_torchvision
 VERSION = "0.5.23"
 """The version whose imports `REPLACEABLE` lists."""
 
+NEEDED = ("sglang", "msgspec", "triton")
+"""What has to be installed beside what mmproof itself needs."""
+
 REPLACEABLE = (
     "IPython", "aiohttp", "compressed_tensors", "dill", "einops", "fastapi", "gguf", "openai", "orjson",
-    "partial_json_parser", "psutil", "pybase64", "requests", "sentencepiece", "starlette", "tvm_ffi", "uvicorn", "uvloop",
-    "zmq",
+    "partial_json_parser", "psutil", "pybase64", "requests", "sentencepiece", "starlette", "torchvision", "tvm_ffi", "uvicorn",
+    "uvloop", "zmq",
 )  # fmt: skip
 """The packages that SGLang's server imports and its multimodal input pipeline never calls."""
 
@@ -66,10 +69,10 @@ def prepare() -> Sglang:
 
     Raises EngineNotLoaded, with what to install, when it is missing.
     """
-    if find_spec("sglang") is None or find_spec("msgspec") is None:
+    if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise EngineNotLoaded(
-            "SGLang is not installed; this adapter runs its multimodal functions on a CPU and needs no more of it than "
-            f"`pip install --no-deps sglang=={VERSION} msgspec` gives"
+            f"SGLang cannot be run, {' and '.join(missing)} are not installed; on a CPU its multimodal functions need no more "
+            f"than `pip install --no-deps sglang=={VERSION} msgspec triton` adds"
         )
     complete_torchvision()
     logging.getLogger("sglang").setLevel(logging.ERROR)
@@ -95,7 +98,7 @@ def module(name: str) -> Any:
         try:
             return importlib.import_module(name)
         except ModuleNotFoundError as error:
-            raise EngineNotLoaded(f"{name} needs the package {error.name}; `pip install {error.name}` adds it") from error
+            raise EngineNotLoaded(f"{name} needs a package that is not installed: {error.name}") from error
 
 
 @contextmanager

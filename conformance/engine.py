@@ -309,8 +309,8 @@ class Engine(Protocol):
     def prefill(self, checkpoint: Checkpoint, prompt: str, images: Sequence[Image], chunk_length: int | None) -> Prefill:
         """The whole path: a prompt and its pictures through the checkpoint, `chunk_length` positions a step (None: all).
 
-        prompt: with `checkpoint.placeholder` for each picture, in order. Raises ValueError when it has more or fewer
-        placeholder tokens than there are pictures.
+        prompt: with `checkpoint.placeholder` for each picture, in order. Raises ValueError when it has more or fewer of
+        them than there are pictures. A token of the placeholder that stands for no picture is refused or read as text.
 
         The checkpoint is an instrument here and not what is tested. That its numbers can be compared to the last bit, it
         is used in one way: its vision tower runs each picture by itself (`get_image_features`), and its language model

@@ -56,7 +56,7 @@ def test_any_text_keeps_its_ids() -> SearchStrategy[Exact]:
 
 @searches("PIPELINE-09", examples=25)
 def test_any_mismatch_is_refused() -> SearchStrategy[Mismatched]:
-    counts = st.tuples(st.integers(0, 3), st.lists(st.sampled_from(sorted(TOKENS)), max_size=3))
+    counts = st.tuples(st.integers(0, 3), st.lists(st.sampled_from(sorted(TOKENS)), min_size=1, max_size=3))
     mismatched = counts.filter(lambda drawn: drawn[0] != len(drawn[1]))
     return mismatched.map(lambda drawn: Mismatched(f"Look: {PLACEHOLDER * drawn[0]}", tuple(drawn[1])))
 
@@ -64,3 +64,8 @@ def test_any_mismatch_is_refused() -> SearchStrategy[Mismatched]:
 @searches("PIPELINE-10", examples=10)
 def test_any_request_that_comes_again_is_served_alike() -> SearchStrategy[Chunked]:
     return CHUNKED
+
+
+@searches("PIPELINE-11", examples=25)
+def test_any_typed_token_takes_no_picture() -> SearchStrategy[str]:
+    return st.tuples(prompts(2), st.just("<|image_pad|>"), prompts(2)).map("".join)

@@ -1,13 +1,15 @@
 """What is obviously right about the pipeline: transformers' own way from a prompt to the logits.
 
-The expanded ids are spelled out byte by byte, with no tokenizer. Prompts are written as in `conformance.pictures`, and
+Ids and places are spelled out byte by byte, with no tokenizer. Prompts are written as in `conformance.pictures`, and
 everything is about the tiny Qwen2-VL.
 """
 
 import re
 import unicodedata
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from string import Formatter
 from typing import Any
 
 import numpy as np
@@ -21,19 +23,35 @@ PAD = 256 + SPECIAL_TOKENS.index("<|image_pad|>")
 
 
 def spell(prompt: str) -> list[int]:
-    """The ids of a prompt, expanded: a byte is its own id, a special token follows the bytes, a picture is many pads."""
-    written = prompt.format_map(
-        {name: f"<|vision_start|>{count * '<|image_pad|>'}<|vision_end|>" for name, count in TOKENS.items()}
-    )
+    """The ids of a prompt, expanded: a byte is its own id, special tokens follow the bytes, a picture is many pads."""
+    written = {name: f"<|vision_start|>{'<|image_pad|>' * count}<|vision_end|>" for name, count in TOKENS.items()}
     ids: list[int] = []
-    for piece in re.split(r"(<\|\w+\|>)", unicodedata.normalize("NFC", written)):
-        ids += [256 + SPECIAL_TOKENS.index(piece)] if piece in SPECIAL_TOKENS else piece.encode()
+    for piece in re.split(r"(<\|\w+\|>)", prompt.format_map(written)):
+        composed = unicodedata.normalize("NFC", piece)
+        ids += [256 + SPECIAL_TOKENS.index(piece)] if piece in SPECIAL_TOKENS else composed.encode()
     return ids
+
+
+def places(prompt: str) -> list[str]:
+    """For each position of the expanded prompt the picture and the row that belong there; nothing at text.
+
+    A pad that was typed is text.
+    """
+    found: list[str] = []
+    for text, name, _, _ in Formatter().parse(prompt):
+        picture = ["", *(f"row {row} of {name}" for row in range(TOKENS[name])), ""] if name else []
+        found += [""] * len(spell(text)) + picture
+    return found
 
 
 def media(prompt: str) -> NDArray[np.bool_]:
     """Which positions of the expanded prompt belong to a picture."""
-    return np.equal(spell(prompt), PAD)
+    return np.not_equal(places(prompt), "")
+
+
+def where(prompt: str) -> Callable[[int], str]:
+    """Names a position of the expanded prompt."""
+    return lambda position: f"position {position} ({places(prompt)[position] or 'text'})"
 
 
 @cache
@@ -48,11 +66,10 @@ def rows(name: str) -> torch.Tensor:
 
 @cache
 def embeddings(prompt: str) -> torch.Tensor:
-    """The text embeddings with the rows of the pictures scattered over the placeholders: [n, hidden]."""
-    ids = _processed(prompt)["input_ids"][0]
-    text: torch.Tensor = tiny_qwen2_vl().model.get_input_embeddings().weight.detach()[ids]
-    encoded = torch.cat([text[:0], *map(rows, names(prompt))])
-    return text.masked_scatter((ids == PAD)[:, None], encoded)
+    """The text embeddings with the rows of the pictures scattered over their places: [n, hidden]."""
+    table: torch.Tensor = tiny_qwen2_vl().model.get_input_embeddings().weight.detach()
+    encoded = torch.cat([table[:0], *map(rows, names(prompt))])
+    return table[spell(prompt)].masked_scatter(torch.from_numpy(media(prompt))[:, None], encoded)
 
 
 @cache

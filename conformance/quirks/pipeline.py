@@ -197,7 +197,7 @@ def retokenised(checkpoint: Checkpoint, prompt: str, images: Images, chunk_lengt
     return serve(checkpoint, right.read(checkpoint.processor, checkpoint.placeholder.join(again), images), chunk_length)
 
 
-@quirk("surplus-is-dropped", replaces="prefill", bugs=("REG3", "O02"), caught_by=("PIPELINE-09",))
+@quirk("surplus-is-dropped", replaces="prefill", bugs=("REG3",), caught_by=("PIPELINE-09", "PIPELINE-11"))
 def dropped(checkpoint: Checkpoint, prompt: str, images: Images, chunk_length: int | None) -> Prefill:
     """Placeholders that have no picture, and pictures that have no placeholder, are dropped without a word."""
     token = checkpoint.processor.image_token
@@ -207,12 +207,24 @@ def dropped(checkpoint: Checkpoint, prompt: str, images: Images, chunk_length: i
     return serve(checkpoint, right.read(checkpoint.processor, text, images[:kept]), chunk_length)
 
 
-@quirk("runs-out-of-pictures", replaces="prefill", bugs=("O01",), caught_by=("PIPELINE-09",))
+@quirk("runs-out-of-pictures", replaces="prefill", bugs=("O01",), caught_by=("PIPELINE-09", "PIPELINE-11"))
 def exhausted(checkpoint: Checkpoint, prompt: str, images: Images, chunk_length: int | None) -> Prefill:
     """Each placeholder takes the next picture, and nobody asks whether there is one."""
     remaining = iter(images)
     taken = [next(remaining) for _ in range(prompt.count(checkpoint.processor.image_token))]
     return serve(checkpoint, right.read(checkpoint.processor, prompt, taken), chunk_length)
+
+
+@quirk("first-token-takes-the-picture", replaces="prefill", bugs=("O02", "O03"), caught_by=("PIPELINE-11",))
+def earliest(checkpoint: Checkpoint, prompt: str, images: Images, chunk_length: int | None) -> Prefill:
+    """Pictures go to the first placeholder tokens, whoever wrote them; those that are left over stay as they are."""
+    processor = checkpoint.processor
+    pieces = prompt.split(processor.image_token)
+    spare = processor.tokenizer.convert_tokens_to_ids("<|vision_pad|>")
+    text = processor.image_token.join(pieces[: len(images) + 1])
+    request = right.read(processor, "<|vision_pad|>".join([text, *pieces[len(images) + 1 :]]), images)
+    ids = np.where(request.input_ids == spare, processor.image_token_id, request.input_ids)
+    return serve(checkpoint, replace(request, input_ids=ids), chunk_length)
 
 
 _before: list[tuple[object, Prefill]] = []

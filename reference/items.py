@@ -65,8 +65,8 @@ class Span:
     last: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "first", _position(self.first))
-        object.__setattr__(self, "last", _position(self.last))
+        object.__setattr__(self, "first", _integer(self.first, "a position"))
+        object.__setattr__(self, "last", _integer(self.last, "a position"))
         if not 0 <= self.first <= self.last:
             raise ValueError(f"a span runs from 0 <= first to first <= last, not from {self.first} to {self.last}")
 
@@ -83,13 +83,15 @@ class Span:
 class Chunk:
     """The `length` positions of a prompt that one step computes, after the `prefix` positions that are done.
 
-    Raises ValueError unless prefix >= 0 and length >= 0.
+    Raises ValueError unless prefix >= 0 and length >= 0, TypeError for what is not an integer.
     """
 
     prefix: int
     length: int
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "prefix", _integer(self.prefix, "a prefix"))
+        object.__setattr__(self, "length", _integer(self.length, "a length"))
         if self.prefix < 0 or self.length < 0:
             raise ValueError(f"a chunk has a prefix and a length of at least 0, not {self.prefix} and {self.length}")
 
@@ -113,7 +115,7 @@ class Item:
     caller_hash: an unsigned 64-bit hash by which the caller wants the item known to the prefix cache.
 
     Raises ValueError when both feature and embedding are given, when spans overlap or descend, when the format
-    contradicts the content, when the identity has not 32 bytes or the hash not 64 bits.
+    contradicts the content, when the identity has not 32 bytes or the hash not 64 bits; TypeError for parts of another type.
     """
 
     modality: Modality
@@ -136,10 +138,15 @@ class Item:
         if (stated is Format.PRECOMPUTED) != (natural is Format.PRECOMPUTED):
             raise ValueError(f"an item of the format {stated.value!r} cannot carry this kind of content")
         object.__setattr__(self, "format", stated)
-        if self.identity is not None and len(self.identity) != IDENTITY_BYTES:
-            raise ValueError(f"an identity has {IDENTITY_BYTES} bytes, this one has {len(self.identity)}")
-        if self.caller_hash is not None and not 0 <= self.caller_hash < 1 << 64:
-            raise ValueError(f"an item's hash is an unsigned 64-bit number, not {self.caller_hash}")
+        if self.identity is not None:
+            _check_identity(self.identity)
+        if self.caller_hash is not None:
+            object.__setattr__(self, "caller_hash", _integer(self.caller_hash, "an item's hash"))
+            if not 0 <= self.caller_hash < 1 << 64:
+                raise ValueError(f"an item's hash is an unsigned 64-bit number, not {self.caller_hash}")
+        for span in self.spans:
+            if not isinstance(span, Span):
+                raise TypeError(f"each of an item's spans is a Span(first, last), not {span!r}")
         check_disjoint(self.spans)
 
     @property
@@ -149,10 +156,8 @@ class Item:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the item carries neither a feature nor an embedding (an empty list counts as nothing)."""
-        return self.embedding is None and (
-            self.feature is None or (isinstance(self.feature, list | tuple) and not self.feature)
-        )
+        """Whether the item carries neither a feature nor an embedding (lists with nothing in them count as nothing)."""
+        return self.embedding is None and (self.feature is None or _is_hollow(self.feature))
 
     def read(self, name: str) -> Any:
         """The field of this name. Raises UnknownField, which lists the fields that there are."""
@@ -217,7 +222,18 @@ def drop_empty(items: Iterable[Item]) -> tuple[Item, ...]:
     return tuple(item for item in items if not item.is_empty)
 
 
-def _position(value: Any) -> int:
-    if isinstance(value, bool):
-        raise TypeError("a position is an integer, not a bool")
+def _integer(value: Any, what: str) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{what} is an integer, not {value!r}")
     return index(value)
+
+
+def _check_identity(identity: Any) -> None:
+    if not isinstance(identity, bytes):
+        raise TypeError(f"an identity is bytes, not {type(identity).__name__}")
+    if len(identity) != IDENTITY_BYTES:
+        raise ValueError(f"an identity has {IDENTITY_BYTES} bytes, this one has {len(identity)}")
+
+
+def _is_hollow(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(map(_is_hollow, value))

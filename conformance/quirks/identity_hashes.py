@@ -91,10 +91,8 @@ def one_drops_all(items: Sequence[Item], hashes: Given) -> Adopted:
 def paired_off(items: Sequence[Item], hashes: Given) -> Adopted:
     """Too few hashes go to the first items, though the missing one may belong to one of these."""
     counts = {modality: sum(item.modality == modality for item in items) for modality in hashes}
-    fitted = {
-        modality: [*given[: counts[modality]], *[None] * (counts[modality] - len(given))] for modality, given in hashes.items()
-    }
-    return right.adopt_caller_hashes(items, fitted)  # type: ignore[arg-type]
+    fitted = {modality: [*given, *[""] * len(items)][: counts[modality]] for modality, given in hashes.items()}
+    return right.adopt_caller_hashes(items, fitted)
 
 
 @quirk(

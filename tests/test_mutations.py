@@ -1,0 +1,153 @@
+"""Take one sentence's worth of behaviour out of the reference, and a requirement turns red.
+
+Each mutation is an edit of one place in `reference`. A copy with that edit is put to the rule in a process of its own.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+HOME = Path(__file__).parent.parent
+
+TRIAL = """
+import sys
+from conformance import trial
+from conformance.adapters.reference import ReferenceEngine
+from conformance.suite import requirements
+from reference import items
+assert items.__file__.startswith(sys.argv[1]), items.__file__
+one = requirements[sys.argv[2]]
+print(*{str(trial.run(one, case, ReferenceEngine()).verdict) for case in one.cases.values()}, sep=chr(10))
+"""
+
+
+class Mutation(NamedTuple):
+    """What is lost, where, the text that goes and the text that comes, and the requirement that must notice."""
+
+    loss: str
+    stage: str
+    old: str
+    new: str
+    caught_by: str
+
+
+MUTATIONS = [
+    Mutation("sentinels lie above every vocabulary", "sentinels", "(SHIFT + (word", "((word", "SENTINELS-06"),
+    Mutation(
+        "words of a digest are big-endian",
+        "sentinels",
+        '(digest[first : first + 8], "big")',
+        '(digest[first : first + 8], "little")',
+        "SENTINELS-06",
+    ),
+    Mutation("a vocabulary of exactly the limit is taken", "sentinels", "if size > SHIFT", "if size >= SHIFT", "SENTINELS-09"),
+    Mutation(
+        "every span begins with the first sentinel",
+        "sentinels",
+        "np.array(values, dtype=np.int64)",
+        "np.array(values[length % 4 :] + values[: length % 4], dtype=np.int64)",
+        "PLACEHOLDERS-05",
+    ),
+    Mutation("the modality is part of the identity", "identity", "_number(item.modality), ", "", "IDENTITY-10"),
+    Mutation("the shape is part of the identity", "identity", '",".join(map(str, shape)).encode(), ', "", "IDENTITY-06"),
+    Mutation("the dtype is part of the identity", "identity", "dtype.encode(), ", "", "IDENTITY-07"),
+    Mutation(
+        "the fields are part of the identity",
+        "identity",
+        '_encode(dict(item.fields), "fields", metadata=True), ',
+        "",
+        "IDENTITY-12",
+    ),
+    Mutation("the order of fields is not", "identity", "*sorted(pairs)", "*pairs", "IDENTITY-13"),
+    Mutation(
+        "the palette is part of a picture", "identity", '_frame("picture", palette, ', '_frame("picture", ', "IDENTITY-14"
+    ),
+    Mutation(
+        "a wrong number of caller hashes drops all",
+        "identity",
+        "    if problems:\n        return adopted, problems\n",
+        "",
+        "IDENTITY-25",
+    ),
+    Mutation(
+        "a run at the edge of a prompt is found",
+        "placeholders",
+        "np.pad(_checked(input_ids) == token_id, 1)",
+        "np.pad(_checked(input_ids) == token_id, (1, 0))",
+        "PLACEHOLDERS-01",
+    ),
+    Mutation(
+        "the caller's ids are copied",
+        "placeholders",
+        "padded = _checked(input_ids).copy()\n    check_within",
+        "padded = _checked(input_ids)\n    check_within",
+        "PLACEHOLDERS-03",
+    ),
+    Mutation(
+        "spans must lie within the prompt",
+        "placeholders",
+        "    check_within(all_spans(items), len(padded))\n",
+        "",
+        "PLACEHOLDERS-07",
+    ),
+    Mutation(
+        "a hit has as many rows as the item has tokens",
+        "encoder_cache",
+        "entry.embedding.shape[0] != token_count",
+        "entry.embedding.shape[0] < 0",
+        "ENCODER_CACHE-02",
+    ),
+    Mutation(
+        "a get makes an entry young", "encoder_cache", "            self._entries.move_to_end(key)\n", "", "ENCODER_CACHE-04"
+    ),
+    Mutation("a view is copied", "encoder_cache", "_Entry(_alone(embedding)", "_Entry(embedding", "ENCODER_CACHE-10"),
+    Mutation(
+        "work from before a clear is not kept", "encoder_cache", "generation == self._generation and ", "", "ENCODER_CACHE-13"
+    ),
+    Mutation(
+        "an item outside the chunk is not encoded",
+        "encoding",
+        "(item for item in request.items if count_in_chunk(item.spans, chunk))",
+        "(item for item in request.items)",
+        "ENCODING-11",
+    ),
+    Mutation(
+        "the token count tells two items apart",
+        "encoding",
+        "return item.modality, item.identity, item.token_count",
+        "return item.modality, item.identity, 0",
+        "ENCODING-10",
+    ),
+    Mutation("no row is merged too few or too many", "merging", "if len(rows) != media.sum():", "if False:", "MERGING-06"),
+    Mutation("no row of none is kept", "merging", "rows[len(rows) - count :]", "rows[-count:]", "MERGING-11"),
+    Mutation("text has no deepstack rows", "merging", "table.new_zeros(levels", "table.new_ones(levels", "MERGING-15"),
+    Mutation(
+        "each picture is encoded by itself and has its own grid",
+        "pipeline",
+        'torch.tensor([item.read("image_grid_thw")])',
+        'torch.tensor([item.read("image_grid_thw")])[:, [0, 2, 1]]',
+        "PIPELINE-01",
+    ),
+    Mutation("touching pictures have positions of their own", "pipeline", "1 + number % 2", "1", "PIPELINE-03"),
+]
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.loss)
+def test_a_loss_turns_a_requirement_red(mutation: Mutation, tmp_path: Path) -> None:
+    shutil.copytree(HOME / "reference", tmp_path / "reference", ignore=shutil.ignore_patterns("__pycache__"))
+    module = tmp_path / "reference" / f"{mutation.stage}.py"
+    text = module.read_text(encoding="utf-8")
+    assert text.count(mutation.old) == 1, "the place of the mutation must be there, once"
+    module.write_text(text.replace(mutation.old, mutation.new), encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{HOME}"}
+    command = [sys.executable, "-c", TRIAL, str(tmp_path), mutation.caught_by]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    verdicts = done.stdout.split("\n")
+    assert "fail" in verdicts, verdicts
+    assert "error" not in verdicts, verdicts

@@ -5,9 +5,9 @@
 1. Each picture becomes one item: its rows of `pixel_values`, with its grid as a field. Which positions are its own
    follows from its number of tokens and not from runs of placeholders: pictures without a token between them are one
    run. Numbers that do not agree are an error, for a picture in the wrong place is read as fluently as one in the right.
-2. The encoder runs each picture by itself. Encoded together with others, a picture gets slightly other numbers (4e-8 in
-   float32), and which pictures are together depends on how a prompt is cut. So any chunking is equal to no chunking to
-   the last bit, and so is any order of requests.
+2. The encoder runs each picture by itself. Encoded together with others, a picture may get slightly other numbers (4e-8
+   apart in float32), and which pictures are together depends on how a prompt is cut. So the embeddings of any chunking
+   are those of no chunking to the last bit, and so are those of any company.
 3. The embeddings of a chunk depend on the request and the chunk alone. Encoder and cache make them faster, not other.
 4. M-RoPE positions are those of transformers, computed once for the whole prompt and then cut like everything else.
 

@@ -66,14 +66,31 @@ def bgr(checkpoint: Checkpoint, prompt: str, images: Images, chunk_length: int |
     return serve(checkpoint, right.read(checkpoint.processor, prompt, turned), chunk_length)
 
 
-@quirk("last-picture-for-all", replaces="prefill", bugs=("Q03",), caught_by=("PIPELINE-01", "PIPELINE-03", "PIPELINE-06"))
+@quirk(
+    "last-picture-for-all",
+    replaces="prefill",
+    bugs=("Q03",),
+    caught_by=(
+        "PIPELINE-01",
+        "PIPELINE-02",
+        "PIPELINE-03",
+        "PIPELINE-04",
+        "PIPELINE-05",
+        "PIPELINE-06",
+        "PIPELINE-07",
+        "PIPELINE-08",
+    ),
+)
 def last_for_all(checkpoint: Checkpoint, prompt: str, images: Images, chunk_length: int | None) -> Prefill:
     """Every picture of a prompt is the last one: the loop's variable was used in place of the list."""
     return serve(checkpoint, right.read(checkpoint.processor, prompt, list(images[-1:]) * len(images)), chunk_length)
 
 
 @quirk(
-    "rows-in-another-order", replaces="prefill", bugs=("Q01", "Q02"), caught_by=("PIPELINE-01", "PIPELINE-02", "PIPELINE-03")
+    "rows-in-another-order",
+    replaces="prefill",
+    bugs=("Q01", "Q02"),
+    caught_by=("PIPELINE-01", "PIPELINE-02", "PIPELINE-03", "PIPELINE-04", "PIPELINE-05"),
 )
 def reversed_rows(checkpoint: Checkpoint, prompt: str, images: Images, chunk_length: int | None) -> Prefill:
     """Rows come in the order in which pictures were encoded, here the last first; their total is right."""
@@ -86,7 +103,7 @@ def reversed_rows(checkpoint: Checkpoint, prompt: str, images: Images, chunk_len
     "first-picture-only",
     replaces="prefill",
     bugs=("mlx-gemma3-where-instead-of-scatter",),
-    caught_by=("PIPELINE-01", "PIPELINE-03"),
+    caught_by=("PIPELINE-01", "PIPELINE-02", "PIPELINE-03", "PIPELINE-04", "PIPELINE-05", "PIPELINE-06"),
 )
 def first_only(checkpoint: Checkpoint, prompt: str, images: Images, chunk_length: int | None) -> Prefill:
     """The first picture's rows, repeated as often as it takes, fill the places of all pictures."""
@@ -101,7 +118,7 @@ def first_only(checkpoint: Checkpoint, prompt: str, images: Images, chunk_length
     "pictures-without-rows",
     replaces="prefill",
     bugs=("D02", "XL1"),
-    caught_by=("PIPELINE-01", "PIPELINE-02", "PIPELINE-03", "PIPELINE-05"),
+    caught_by=("PIPELINE-01", "PIPELINE-02", "PIPELINE-03", "PIPELINE-04", "PIPELINE-05"),
 )
 def zeros(checkpoint: Checkpoint, prompt: str, images: Images, chunk_length: int | None) -> Prefill:
     """The rows of pictures were lost on the way: their places are zeros, and the model answers as to text."""
@@ -110,7 +127,12 @@ def zeros(checkpoint: Checkpoint, prompt: str, images: Images, chunk_length: int
     return serve_rows(checkpoint, request, chunk_length, torch.zeros(sum(item.token_count for item in request.items), hidden))
 
 
-@quirk("rows-keyed-by-their-number", replaces="prefill", bugs=("E02",), caught_by=("PIPELINE-01", "PIPELINE-03"))
+@quirk(
+    "rows-keyed-by-their-number",
+    replaces="prefill",
+    bugs=("E02",),
+    caught_by=("PIPELINE-01", "PIPELINE-02", "PIPELINE-03", "PIPELINE-04", "PIPELINE-05", "PIPELINE-06"),
+)
 def keyed_by_count(checkpoint: Checkpoint, prompt: str, images: Images, chunk_length: int | None) -> Prefill:
     """The encoder cache tells pictures apart by their number of tokens alone."""
     request = right.read(checkpoint.processor, prompt, images)
@@ -138,7 +160,7 @@ def restarted(checkpoint: Checkpoint, prompt: str, images: Images, chunk_length:
     return serve(checkpoint, request, chunk_length, feed)
 
 
-@quirk("chunk-without-media-fails", replaces="prefill", bugs=("Z04",), caught_by=("PIPELINE-02", "PIPELINE-04"))
+@quirk("chunk-without-media-fails", replaces="prefill", bugs=("Z04",), caught_by=("PIPELINE-02", "PIPELINE-04", "PIPELINE-10"))
 def absent_and_empty(checkpoint: Checkpoint, prompt: str, images: Images, chunk_length: int | None) -> Prefill:
     """A chunk of a request with pictures that happens to hold none is taken for one whose embeddings were lost."""
     request = right.read(checkpoint.processor, prompt, images)
@@ -178,7 +200,7 @@ def unpadded(checkpoint: Checkpoint, prompt: str, images: Images, chunk_length: 
     return replace(served, input_ids=np.where(media, checkpoint.processor.image_token_id, request.input_ids))
 
 
-@quirk("padding-ends-one-too-late", replaces="prefill", bugs=(), caught_by=("PIPELINE-08",))
+@quirk("padding-ends-one-too-late", replaces="prefill", bugs=(), caught_by=("PIPELINE-07", "PIPELINE-08"))
 def one_too_far(checkpoint: Checkpoint, prompt: str, images: Images, chunk_length: int | None) -> Prefill:
     """An inclusive end was read as exclusive: the last sentinel also covers the token behind the picture."""
     request = right.read(checkpoint.processor, prompt, images)
@@ -188,7 +210,21 @@ def one_too_far(checkpoint: Checkpoint, prompt: str, images: Images, chunk_lengt
     return replace(serve(checkpoint, request, chunk_length), input_ids=ids)
 
 
-@quirk("tokenised-again", replaces="prefill", bugs=("O07",), caught_by=("PIPELINE-08",))
+@quirk(
+    "tokenised-again",
+    replaces="prefill",
+    bugs=("O07",),
+    caught_by=(
+        "PIPELINE-01",
+        "PIPELINE-02",
+        "PIPELINE-03",
+        "PIPELINE-04",
+        "PIPELINE-05",
+        "PIPELINE-06",
+        "PIPELINE-07",
+        "PIPELINE-08",
+    ),
+)
 def retokenised(checkpoint: Checkpoint, prompt: str, images: Images, chunk_length: int | None) -> Prefill:
     """The text around pictures is decoded, without the white space at its ends, and tokenised a second time."""
     tokenizer = checkpoint.processor.tokenizer
@@ -215,14 +251,14 @@ def exhausted(checkpoint: Checkpoint, prompt: str, images: Images, chunk_length:
     return serve(checkpoint, right.read(checkpoint.processor, prompt, taken), chunk_length)
 
 
-@quirk("first-token-takes-the-picture", replaces="prefill", bugs=("O02", "O03"), caught_by=("PIPELINE-11",))
+@quirk("first-token-takes-the-picture", replaces="prefill", bugs=("O02", "O03"), caught_by=("PIPELINE-09", "PIPELINE-11"))
 def earliest(checkpoint: Checkpoint, prompt: str, images: Images, chunk_length: int | None) -> Prefill:
     """Pictures go to the first placeholder tokens, whoever wrote them; those that are left over stay as they are."""
     processor = checkpoint.processor
     pieces = prompt.split(processor.image_token)
-    spare = processor.tokenizer.convert_tokens_to_ids("<|vision_pad|>")
+    spare = processor.tokenizer.convert_tokens_to_ids("<|quad_end|>")
     text = processor.image_token.join(pieces[: len(images) + 1])
-    request = right.read(processor, "<|vision_pad|>".join([text, *pieces[len(images) + 1 :]]), images)
+    request = right.read(processor, "<|quad_end|>".join([text, *pieces[len(images) + 1 :]]), images)
     ids = np.where(request.input_ids == spare, processor.image_token_id, request.input_ids)
     return serve(checkpoint, replace(request, input_ids=ids), chunk_length)
 
@@ -230,7 +266,12 @@ def earliest(checkpoint: Checkpoint, prompt: str, images: Images, chunk_length: 
 _before: list[tuple[object, Prefill]] = []
 
 
-@quirk("answered-from-the-request-before", replaces="prefill", bugs=("Q06", "prefix-image-blind"), caught_by=("PIPELINE-05",))
+@quirk(
+    "answered-from-the-request-before",
+    replaces="prefill",
+    bugs=("Q06", "prefix-image-blind"),
+    caught_by=("PIPELINE-05", "PIPELINE-06", "PIPELINE-07"),
+)
 def stale(checkpoint: Checkpoint, prompt: str, images: Images, chunk_length: int | None) -> Prefill:
     """A request whose text is that of the request before it gets what that one got, whatever its pictures."""
     if not _before or _before[0][0] != (prompt, chunk_length):

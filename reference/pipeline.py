@@ -7,7 +7,7 @@
    run. Numbers that do not agree are an error, for a picture in the wrong place is read as fluently as one in the right.
 2. The encoder runs each picture by itself. Encoded together with others, a picture may get slightly other numbers (4e-8
    apart in float32), and which pictures are together depends on how a prompt is cut. So the embeddings of any chunking
-   are those of no chunking to the last bit, and so are those of any company.
+   are those of no chunking to the last bit, and so are those of any batch.
 3. The embeddings of a chunk depend on the request and the chunk alone. Encoder and cache make them faster, not other.
 4. M-RoPE positions are those of transformers, computed once for the whole prompt and then cut like everything else.
 

@@ -1,0 +1,364 @@
+"""What SGLang 0.5.23 gets wrong, seen without the suite.
+
+`python -m conformance.adapters.check_sglang` prints one line a finding, with the requirements that it fails. Here are
+only SGLang's own functions and inputs made by hand: no rule, no oracle and no translation of the suite has a part in it,
+so that an entry in the list of known failures rests on more than the suite's word.
+"""
+
+import asyncio
+import sys
+from array import array
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import torch
+
+from conformance.adapters import sglang_cpu
+
+CHECKS: list[tuple[str, Callable[[], bool]]] = []
+
+
+def fails(*requirements: str) -> Callable[[Callable[[], bool]], Callable[[], bool]]:
+    """Register a check: whether the fault that its docstring states is there."""
+
+    def register(check: Callable[[], bool]) -> Callable[[], bool]:
+        CHECKS.append((", ".join(requirements), check))
+        return check
+
+    return register
+
+
+def sg() -> sglang_cpu.Sglang:
+    return sglang_cpu.prepare()
+
+
+def item(kind: str = "IMAGE", **parts: Any) -> Any:
+    return sg().batch.MultimodalDataItem(modality=sg().batch.Modality[kind], **parts)
+
+
+def named(number: int, kind: str = "IMAGE", **parts: Any) -> Any:
+    made = item(kind, **parts)
+    made.set_hash(number)
+    return made
+
+
+def identity(**parts: Any) -> int:
+    made = item(**parts)
+    made.set_pad_value()
+    return int(made.hash)
+
+
+def inputs(*items: Any) -> Any:
+    return sg().batch.MultimodalInputs(mm_items=list(items), im_token_id=0, video_token_id=0, audio_token_id=0)
+
+
+def padded(length: int, *items: Any) -> list[int]:
+    return list(sg().utils.pad_mm_tokens(array("q", range(length)), inputs(*items)))
+
+
+def embedded(
+    items: list[Any], encode: Any, length: int, *, requests: int = 1, cache_bytes: int = 1 << 20
+) -> tuple[list[float], list[list[Any]]]:
+    """What `embed_mm_inputs` makes of one prompt of this length or several alike, and the items of each encoder call."""
+    calls: list[list[Any]] = []
+
+    def encoder(made: Any) -> Any:
+        calls.append(list(made))
+        return encode(made)
+
+    with patch.object(sg().schedule, "embedding_cache", sg().caches.MultiModalStaticCache(cache_bytes)):
+        merged, _ = sg().utils.embed_mm_inputs(
+            [inputs(*items)] * requests,
+            [0] * requests,
+            [length] * requests,
+            torch.tensor(padded(length, *items) * requests),
+            torch.nn.Embedding(200, 1),
+            data_embedding_func_mapping={} if encode is None else dict.fromkeys(sg().batch.Modality.all(), encoder),
+        )
+    return merged.flatten().tolist(), calls
+
+
+def error(call: Callable[[], Any]) -> str:
+    """The name of the error's class, or nothing."""
+    try:
+        call()
+    except Exception as raised:
+        return type(raised).__name__
+    return ""
+
+
+def column(*values: float) -> torch.Tensor:
+    return torch.tensor(values)[:, None]
+
+
+@fails("IDENTITY-06")
+def shape() -> bool:
+    """The hash of a feature leaves out its shape: [4, 6] and [6, 4] are one item."""
+    ramp = torch.arange(24.0)
+    return identity(feature=ramp.view(4, 6)) == identity(feature=ramp.view(6, 4))
+
+
+@fails("IDENTITY-07")
+def dtype() -> bool:
+    """The hash of a feature leaves out its dtype: float32 and int32 of equal bytes are one item."""
+    return identity(feature=torch.zeros(4)) == identity(feature=torch.zeros(4, dtype=torch.int32))
+
+
+@fails("IDENTITY-09")
+def framing() -> bool:
+    """The hash of a list is that of its tensors joined; a nested list of tensors is a TypeError."""
+    ramp = torch.arange(6.0)
+    joined = identity(feature=[ramp[:2], ramp[2:]]) == identity(feature=[ramp[:3], ramp[3:]]) == identity(feature=ramp)
+    return joined and error(lambda: identity(feature=[[ramp], [ramp]])) == "TypeError"
+
+
+@fails("IDENTITY-10", "IDENTITY-11", "IDENTITY-12")
+def neither_kind_nor_fields() -> bool:
+    """The hash leaves out the modality, whether it is a feature or an embedding, and all fields (grids, frame times)."""
+    ramp = torch.arange(6.0)
+    items: list[dict[str, Any]] = [{"feature": ramp, "kind": "VIDEO"}, {"precomputed_embeddings": ramp}]
+    items += [{"feature": ramp, "model_specific_data": {"image_grid_thw": (1, height, 6 // height)}} for height in (2, 3)]
+    return {identity(**one) for one in items} == {identity(feature=ramp)}
+
+
+@fails("IDENTITY-02")
+def byte_order() -> bool:
+    """An array that is stored big-endian has another hash than an equal one."""
+    return identity(feature=np.arange(3, dtype=">f4")) != identity(feature=np.arange(3, dtype="<f4"))
+
+
+@fails("IDENTITY-18")
+def one_element_of_a_column() -> bool:
+    """A tensor of one element that was cut out of a column cannot be hashed, nor can a list of arrays."""
+    cut = error(lambda: identity(feature=torch.arange(6.0).view(2, 3)[:1, 0]))
+    return (cut, error(lambda: identity(feature=[np.zeros(2)]))) == ("RuntimeError", "TypeError")
+
+
+@fails("IDENTITY-19")
+def no_stable_content() -> bool:
+    """An array of objects is hashed by their addresses, so equal ones differ; a None in a list is an AttributeError."""
+    arrays = [np.array([float(number) for number in (300, 301)], dtype=object) for _ in range(2)]
+    one, other = (identity(feature=array) for array in arrays)
+    return one != other and error(lambda: identity(feature=[torch.zeros(1), None])) == "AttributeError"
+
+
+@fails("IDENTITY-20")
+def sixty_four_bits() -> bool:
+    """An item that is known by its content is known by 64 bits; nothing sets the wider identity."""
+    made = item(feature=torch.zeros(1))
+    made.set_pad_value()
+    return made.identity is None and 0 <= made.hash < 2**64
+
+
+@fails("IDENTITY-21")
+def mersenne() -> bool:
+    """Hashes that differ by 2**61 - 1 combine to one key: the key is Python's hash of a tuple."""
+    combine = sg().caches.MultiModalStaticCache.combine_hashes
+    return bool(combine([5, 1]) == combine([5 + 2**61 - 1, 1]))
+
+
+def adopted(kinds: list[str], hashes: list[str]) -> tuple[list[int | None], int]:
+    """The hashes of items after `_tokenize_one_request`, and how often it warned."""
+    manager = sglang_cpu.module("sglang.srt.managers.tokenizer_manager")
+    items = [item(kind) for kind in kinds]
+    warnings: list[Any] = []
+
+    async def process(**_: Any) -> Any:
+        return sg().batch.MultimodalProcessorOutput(mm_items=items)
+
+    unused = ("_validate_mm_limits", "_normalize_mm_content_hashes", "_validate_one_request", "_create_tokenized_object")
+    tokenizer = SimpleNamespace(
+        mm_processor=SimpleNamespace(prefer_tokenized_input=True, process_mm_data_async=process),
+        model_config=SimpleNamespace(hf_config=SimpleNamespace(architectures=[])),
+        max_req_input_len=None,
+        **{name: lambda *arguments: None for name in unused},
+    )
+    request = sglang_cpu.module("sglang.srt.managers.io_struct").GenerateReqInput(
+        input_ids=[0], image_data=[b""], mm_hashes=hashes
+    )
+    with patch.object(manager.logger, "warning", lambda *words: warnings.append(words)):
+        asyncio.run(manager.TokenizerManager._tokenize_one_request(tokenizer, request))
+    return [one.hash for one in items], len(warnings)
+
+
+@fails("IDENTITY-24", "IDENTITY-25")
+def hashes_by_modality() -> bool:
+    """Caller hashes, documented as one a picture, are counted against the items of all modalities.
+
+    So those of the pictures alone are dropped, four for two pictures are taken where two recordings stand beside them,
+    and an empty list is not reported.
+    """
+    mixed = ["AUDIO", "IMAGE", "VIDEO", "IMAGE"]
+    alone, too_many, none = adopted(mixed, ["1", "2"]), adopted(mixed, ["1", "2", "3", "4"]), adopted(mixed, [])
+    return (alone, too_many, none) == (([None] * 4, 1), ([1, 2, 3, 4], 0), ([None] * 4, 0))
+
+
+@fails("IDENTITY-26")
+def hashes_as_python_reads_them() -> bool:
+    """A caller hash is whatever Python's int(text, 16) takes, cut to 64 bits: 0x1f, 1_f, -1, blanks, 64 digits."""
+    hashes = ["0x1f", "1_f", " 1f", "-1", "a" * 16 + "0" * 48]
+    return adopted(["IMAGE"] * 5, hashes) == ([31, 31, 31, 2**64 - 1, 0], 0)
+
+
+@fails("SENTINELS-04")
+def hash_is_cut() -> bool:
+    """`set_hash` keeps the low 64 bits of any number: -1 and 2**64 - 1 are one item."""
+    return bool(named(-1).pad_values == named(2**64 - 1).pad_values == named(2**65 - 1).pad_values)
+
+
+@fails("PLACEHOLDERS-01")
+def search_wraps_around() -> bool:
+    """A prompt that begins and ends with the placeholder has a span from its end to its start; one of nothing else none."""
+    find = sglang_cpu.module("sglang.srt.multimodal.processors.base_processor").BaseMultimodalProcessor.get_mm_items_offset
+    return (find(torch.tensor([3, 1, 3]), 3), find(torch.tensor([3, 3, 3]), 3)) == ([(2, 0)], [])
+
+
+@fails("PLACEHOLDERS-07")
+def overlaps_are_padded() -> bool:
+    """Of two items at one position the later one wins, and a span that leaves the prompt is cut: no error."""
+    late = named(2, offsets=[(1, 2)])
+    both, alone = padded(3, named(1, offsets=[(0, 1)]), late), padded(2, late)
+    return [both[1:], alone[1:]] == [late.padding_sequence(2), late.padding_sequence(1)]
+
+
+@fails("PLACEHOLDERS-15")
+def pairs_that_do_not_pair_up() -> bool:
+    """A prompt whose pair tokens do not balance stays unpadded; a slice before any item gets the last item's sentinels."""
+
+    def pairs(*ids: int) -> list[int]:
+        made, both = inputs(named(1), named(2)), [(101, 102), (103, 104)]
+        pad = sg().utils.pad_mm_token_pairs
+        return list(pad(array("q", ids), made, data_token_pairs=both, data_start_token_ids=[101]))
+
+    unbalanced, early = pairs(101, 7, 102, 101, 7), pairs(103, 7, 104)
+    nested = error(lambda: pairs(101, 7, 103, 7, 104, 7, 102))
+    return (unbalanced, early[1], nested) == ([101, 7, 102, 101, 7], named(2).pad_value, "AssertionError")
+
+
+@fails("ENCODER_CACHE-04", "ENCODER_CACHE-06", "ENCODER_CACHE-08", "ENCODER_CACHE-09")
+def the_old_value_stays() -> bool:
+    """Putting a key again keeps the old embedding, and says that the new one was kept, even one larger than the cache."""
+    cache, result = sg().caches.MultiModalStaticCache(64), sg().caches.EmbeddingResult
+    answers = [cache.set(1, result(embedding=torch.full((rows, 1), float(rows)))) for rows in (2, 3, 100)]
+    return answers == [True] * 3 and bool(cache.get_single(1).embedding.tolist() == [[2.0], [2.0]])
+
+
+@fails("ENCODER_CACHE-21", "ENCODER_CACHE-22")
+def the_cache_takes_anything() -> bool:
+    """A cache of nan bytes keeps everything, and an embedding without rows is taken."""
+    cache, result = sg().caches.MultiModalStaticCache(float("nan")), sg().caches.EmbeddingResult
+    kept = [cache.set(number, result(embedding=torch.zeros(1024))) for number in range(100)]
+    return all(kept) and len(cache) == 100 and sg().caches.MultiModalStaticCache(-1).max_size == -1
+
+
+@fails("ENCODING-04")
+def any_length_is_sliced() -> bool:
+    """A chunk is cut out of an embedding of any length: of four rows for five positions, all five are three."""
+    return len(sg().schedule.get_embedding_chunk(torch.zeros(4, 1), 1, 4, [(0, 4)])[0]) == 3
+
+
+@fails("ENCODING-07")
+def a_video_twice() -> bool:
+    """A video of several spans is encoded once a request, unless the cache has room for it."""
+    video = named(1, "VIDEO", offsets=[(0, 0), (2, 2)], feature=torch.zeros(1))
+    _, calls = embedded([video], lambda items: column(1, 2), 3, requests=2, cache_bytes=0)
+    return len(calls) == 2
+
+
+@fails("ENCODING-14")
+def rows_follow_the_list() -> bool:
+    """Rows are put in the order in which the items are listed: listed backwards, two pictures change places."""
+    two = [named(2, offsets=[(1, 1)]), named(1, offsets=[(0, 0)])]
+    return embedded(two, lambda items: [column(float(one.hash)) for one in items], 2)[0] == [2.0, 1.0]
+
+
+@fails("ENCODING-16", "ENCODING-17")
+def precomputed_beside_raw() -> bool:
+    """A precomputed embedding beside a raw picture is encoded, without a feature; in another request it fails the batch.
+
+    One row too many of it is dropped without a word.
+    """
+    ready = named(1, offsets=[(0, 0)], precomputed_embeddings=column(1))
+    raw = named(2, offsets=[(1, 1)], feature=torch.ones(1))
+    _, calls = embedded([ready, raw], lambda items: column(1, 2), 2)
+    precomputed = sg().schedule._get_precomputed_embedding
+    mixed = error(lambda: precomputed([ready, raw], [0, 1, 2], [0, 0], [2, 2], [ready.offsets, raw.offsets]))
+    ready.precomputed_embeddings = column(1, 2)
+    return ready in calls[0] and mixed == "NotImplementedError" and embedded([ready], column, 1)[0] == [1.0]
+
+
+@fails("ENCODING-18", "ENCODING-19", "ENCODING-20")
+def one_item_fails_the_batch() -> bool:
+    """A row too few for one picture fails the whole batch; a row too many is used, and cached."""
+    two = [named(1, offsets=[(0, 1)]), named(2, offsets=[(2, 3)])]
+    short = error(lambda: embedded(two, lambda items: [column(1), column(3, 4)], 4))
+    surplus, _ = embedded(two, lambda items: [column(1, 2, 9), column(3, 4)], 4)
+    return (short, surplus) == ("RuntimeError", [1.0, 2.0, 3.0, 4.0])
+
+
+@fails("ENCODING-27")
+def no_encoder() -> bool:
+    """A modality without an encoder is an assertion, which `python -O` takes away."""
+    return error(lambda: embedded([named(1, offsets=[(0, 0)])], None, 1)) == "AssertionError"
+
+
+@fails("MERGING-05")
+def ids_are_overwritten() -> bool:
+    """The ids are clamped in place, in the tensor of the caller."""
+    ids = torch.tensor([5, 10**15])
+    sg().utils.embed_mm_inputs([], [], [], ids, torch.nn.Embedding(8, 1))
+    return ids.tolist() == [5, 7]
+
+
+@fails("MERGING-06", "MERGING-11")
+def surplus_rows() -> bool:
+    """Of too many rows the last ones are used; where none are wanted, all of them."""
+    fit = sg().schedule._adjust_embedding_length
+    lengths = [len(fit(column(1, 2, 3), wanted, sg().schedule.logger)) for wanted in (2, 0)]
+    return lengths == [2, 3]
+
+
+@fails("MERGING-09")
+def text_is_clamped() -> bool:
+    """An id outside the vocabulary at a text position is read as the first or last word."""
+    table = torch.nn.Embedding(8, 1, _weight=torch.arange(8.0)[:, None], _freeze=True)
+    merged, _ = sg().utils.embed_mm_inputs([], [], [], torch.tensor([-1, 10**15]), table)
+    return bool(merged.flatten().tolist() == [0.0, 7.0])
+
+
+@fails("MERGING-17")
+def width_is_asserted() -> bool:
+    """A width that does not divide is an assertion, which `python -O` takes away."""
+    split = sglang_cpu.module("sglang.srt.models.qwen3_vl").Qwen3VLForConditionalGeneration.separate_deepstack_embeds
+    model = SimpleNamespace(num_deepstack_embeddings=1, config=SimpleNamespace(hidden_size=4))
+    return error(lambda: split(model, torch.zeros(1, 9))) == "AssertionError"
+
+
+@fails("PIPELINE-09")
+def surplus_pictures() -> bool:
+    """A picture for which the prompt has no placeholder is left out, with a line in the log."""
+    processors = sglang_cpu.module("sglang.srt.multimodal.processors.base_processor")
+    tokens = processors.MultimodalSpecialTokens(image_token="<image>")
+    with ThreadPoolExecutor(1) as pool:
+        loader = type("Loader", (), {"io_executor": pool, "_load_single_item": staticmethod(lambda *arguments: None)})()
+        loaded, _ = processors.BaseMultimodalProcessor.submit_data_loading_tasks(
+            loader, ["Look: ", "<image>"], tokens, {sg().batch.Modality.IMAGE: iter(["one", "other"])}
+        )
+    return len(loaded) == 1
+
+
+def main() -> int:
+    missed = 0
+    for requirements, check in CHECKS:
+        seen = check()
+        missed += not seen
+        print(f"{'seen' if seen else 'NOT SEEN':8}  {requirements:34}  {' '.join((check.__doc__ or '').split())}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

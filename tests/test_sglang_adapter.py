@@ -1,0 +1,90 @@
+"""The SGLang adapter, where SGLang is not installed."""
+
+import importlib.util
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from conformance.adapters import sglang as adapter
+from conformance.adapters import sglang_cpu
+from conformance.adapters import sglang_items as translate
+from conformance.adapters.sglang import SglangEngine
+from conformance.engine import METHODS
+from conformance.loading import EngineNotLoaded
+from reference.items import Chunk, Item, Modality, Span
+
+ABSENT = "a_package_that_nobody_has"
+
+
+@pytest.fixture
+def absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SGLang imports a package that is not installed."""
+    monkeypatch.setattr(sglang_cpu, "REPLACEABLE", (ABSENT, "json"))
+
+
+def imported(by: str, statement: str) -> dict[str, Any]:
+    """What a module of this name has after this import statement."""
+    names: dict[str, Any] = {"__name__": by}
+    exec(statement, names)
+    return names
+
+
+def test_sglang_is_imported_when_an_engine_is_made_and_not_before() -> None:
+    assert adapter.SglangEngine is SglangEngine
+    assert "sglang" not in sys.modules
+
+
+def test_a_missing_sglang_is_one_sentence_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sglang_cpu, "find_spec", lambda name: None)
+    with pytest.raises(
+        EngineNotLoaded, match=r"sglang.* not installed.*`pip install --no-deps sglang==0\.5\.23 msgspec triton`"
+    ):
+        sglang_cpu.prepare.__wrapped__()
+
+
+def test_the_engine_has_no_method_that_the_protocol_does_not_know() -> None:
+    assert [name for name in vars(SglangEngine) if not name.startswith("_") and name not in (*METHODS, "name", "traits")] == []
+
+
+@pytest.mark.usefixtures("absent")
+def test_sglang_gets_a_stand_in_for_a_missing_package() -> None:
+    with sglang_cpu._stand_ins():
+        names = imported("sglang.module", f"from {ABSENT}.part import Base\nclass Made(Base.Inner, keyword=True): pass")
+    assert isinstance(names["Made"], type)
+
+
+@pytest.mark.usefixtures("absent")
+def test_an_installed_package_is_used_as_it_is() -> None:
+    with sglang_cpu._stand_ins():
+        assert imported("sglang.module", "import json")["json"].loads("[1]") == [1]
+
+
+@pytest.mark.usefixtures("absent")
+def test_nobody_else_sees_a_stand_in() -> None:
+    finders = list(sys.meta_path)
+    with sglang_cpu._stand_ins():
+        imported("sglang.module", f"import {ABSENT}")
+        with pytest.raises(ModuleNotFoundError):
+            imported("transformers.module", f"import {ABSENT}.part")
+    assert sys.meta_path == finders
+    assert importlib.util.find_spec(ABSENT) is None
+
+
+def test_values_that_are_used_while_importing_are_there() -> None:
+    stand_in: ModuleType = sglang_cpu._StandIn("dill")
+    assert stand_in.dumps(SglangEngine).hex()
+
+
+def test_positions_of_media_are_those_of_the_chunk() -> None:
+    items = [
+        Item(modality=Modality.VIDEO, spans=(Span(4, 5), Span(7, 7))),
+        Item(modality=Modality.IMAGE, spans=(Span(1, 2),)),
+    ]
+    assert translate.offsets(items[0].spans) == [(4, 5), (7, 7)]
+    assert list(translate.media(items, Chunk(2, 4)).items()) == [
+        (2, Modality.IMAGE),
+        (4, Modality.VIDEO),
+        (5, Modality.VIDEO),
+    ]

@@ -79,7 +79,12 @@ def text_again(ids: Ids, items: Sequence[Item], rows: torch.Tensor, table: torch
     return merged, torch.where(levels == 0, merged, levels)
 
 
-@quirk("stale-levels", replaces="merge_deepstack", bugs=("D01", "K06", "deepstack-buffer-short"), caught_by=("MERGING-16",))
+@quirk(
+    "stale-levels",
+    replaces="merge_deepstack",
+    bugs=("D01", "K06", "deepstack-buffer-short"),
+    caught_by=("MERGING-15", "MERGING-16"),
+)
 def one_buffer(ids: Ids, items: Sequence[Item], rows: torch.Tensor, table: torch.Tensor, chunk: Chunk) -> Layers:
     """The levels live in one buffer that only rows of media are written to: text shows what the chunk before had there."""
     merged, levels = right.merge_deepstack(ids, items, rows, table, chunk)
@@ -94,3 +99,11 @@ def whole_levels(ids: Ids, items: Sequence[Item], rows: torch.Tensor, table: tor
     """The number of levels is rounded down, and what is left over of a row is dropped."""
     hidden = table.shape[1]
     return right.merge_deepstack(ids, items, rows[:, : rows.shape[1] // hidden * hidden], table, chunk)
+
+
+@quirk("width-only-asserted", replaces="merge_deepstack", bugs=("L01",), caught_by=("MERGING-17",))
+def asserted(ids: Ids, items: Sequence[Item], rows: torch.Tensor, table: torch.Tensor, chunk: Chunk) -> Layers:
+    """A width that does not divide runs into an assertion: nobody handles it, and the engine goes down with the request."""
+    if rows.shape[1] % max(rows.shape[1] // table.shape[1], 1):
+        raise AssertionError("the width must be divisible by the number of levels")
+    return right.merge_deepstack(ids, items, rows, table, chunk)

@@ -1,7 +1,7 @@
 """Ways in which engines have padded by token pairs wrongly."""
 
 from collections.abc import Collection, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,10 @@ def text_clamped(input_ids: Ids, items: Sequence[Item], pairs: Pairs, item_start
 )
 def every_pair_an_item(input_ids: Ids, items: Sequence[Item], pairs: Pairs, item_starts: Collection[int]) -> Ids:
     """Every pair takes the next item, a slice too; when they run out, the last one is used again."""
-    return _zip_pairs(input_ids, items, pairs, {start for start, _ in pairs})
+    starts = [start for start, _ in pairs]
+    places = int(np.isin(input_ids, starts).sum())
+    dealt = [items[min(place, len(items) - 1)] for place in range(places)] if items else []
+    return right.pad_pairs(input_ids, dealt, pairs, starts)
 
 
 @quirk(
@@ -92,11 +95,12 @@ def _zip_pairs(input_ids: Ids, items: Sequence[Item], pairs: Pairs, item_starts:
     padded = input_ids.copy()
     starts = np.flatnonzero(np.isin(input_ids, [start for start, _ in pairs])).tolist()
     ends = np.flatnonzero(np.isin(input_ids, [end for _, end in pairs])).tolist()
-    if len(starts) != len(ends) or not items:
+    if len(starts) != len(ends):
         return padded
+    if any(edge < before for before, edge in pairwise(chain(*zip(starts, ends, strict=True)))):
+        raise AssertionError("the padded prompt has another length")
     number = -1
     for start, end in zip(starts, ends, strict=True):
         number += int(input_ids[start]) in item_starts
-        filled = item_sentinels(items[min(number, len(items) - 1)])
-        padded[start + 1 : end] = fill(filled, max(end - start - 1, 0))
+        padded[start + 1 : end] = fill(item_sentinels(items[min(number, len(items) - 1)]), end - start - 1)
     return padded

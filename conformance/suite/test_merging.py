@@ -125,7 +125,7 @@ def test_another_number_of_rows_is_refused(engine: Engine, case: Pair) -> None:
     """A number of rows other than the chunk's number of media positions MUST be refused."""
     given, count = case
     ids = chunk_ids(engine, given.prompt, given.chunk)
-    rows = torch.ones(count, HIDDEN)
+    rows = _rows(range(count))
     what = f"{count} rows for {len(given.media)} positions of media"
     refuses(lambda: engine.merge(ids, given.prompt.items, rows, given.table, given.chunk), what)
 

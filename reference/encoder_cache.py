@@ -7,8 +7,8 @@ chunk of its prompt, in the next turn, in another request. The cache maps an ide
 1. A hit is trusted only if it has as many rows as the item has tokens. Whatever else the key failed to tell apart
    (a colliding hash, an option that changed the size), rows of another length never reach a prompt.
 2. What counts is the memory that an entry keeps alive. A row range of a batch is a view, and a view keeps the whole
-   batch; so a view is copied, and an entry always is exactly its own rows. A contiguous tensor that has its storage to
-   itself is kept without a copy: it is handed over, and nobody may write to it any more.
+   batch; so a view is copied, and an entry always is exactly its own rows. A tensor that has its storage to itself is
+   kept without a copy: it is handed over, and nobody may write to it any more.
 3. A fresh value always replaces the old one, and an old value is gone even when the fresh one is too large to keep. A
    miss costs time; a stale hit costs the answer.
 4. A pin says that a running request will come back for an entry. Neither pressure nor a `get` of another length
@@ -141,6 +141,4 @@ class EncoderCache:
 def _alone(embedding: torch.Tensor) -> torch.Tensor:
     """The rows in a storage of exactly their own size, without the graph that computed them."""
     rows = embedding.detach()
-    if rows.is_contiguous() and rows.untyped_storage().nbytes() == rows.nbytes:
-        return rows
-    return rows.clone(memory_format=torch.contiguous_format)
+    return rows if rows.untyped_storage().nbytes() == rows.nbytes else rows.clone()

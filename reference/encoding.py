@@ -93,11 +93,11 @@ def encode(
     A request whose rows cannot be had has an EncodingError in its place, and nothing of the items at fault is cached.
     """
     generation = 0 if cache is None else cache.generation()
+    wanted = {_key(item): item for request, chunk in batch for item in _in_chunk(request, chunk)}
     rows: dict[_Key, torch.Tensor | EncodingError] = {}
     misses: dict[Modality, dict[_Key, Item]] = {}
-    for item in (item for request, chunk in batch for item in _in_chunk(request, chunk)):
-        key = _key(item)
-        if key is None or key in rows or key in misses.get(item.modality, ()):
+    for key, item in wanted.items():
+        if key is None:
             continue
         hit = None if cache is None else cache.get(key[1], item.token_count)
         if hit is None:

@@ -92,12 +92,19 @@ def test_an_empty_item_and_an_endless_one_are_refused() -> None:
     ("hashes", "problem"),
     [
         ({Modality.IMAGE: ["a"]}, "image: 1 hashes for 2 items; all hashes of the request are ignored"),
+        ({Modality.IMAGE: []}, "image: 0 hashes for 2 items; all hashes of the request are ignored"),
         ({Modality.IMAGE: "ab"}, "image: one string instead of a list for 2 items; all hashes of the request are ignored"),
         ({Modality.IMAGE: ["a", "0x1"]}, "item 1 (image): '0x1' is not 1 to 16 hexadecimal digits; ignored"),
     ],
 )
 def test_a_problem_with_a_hash_is_a_sentence(hashes: dict[Modality, Any], problem: str) -> None:
     assert adopt_caller_hashes([image(RAMP)] * 2, hashes)[1] == [problem]
+
+
+def test_a_caller_may_name_the_items_of_one_modality_only() -> None:
+    items = [image(RAMP), Item(modality=Modality.AUDIO, feature=RAMP), image(RAMP)]
+    assert adopt_caller_hashes(items, {Modality.AUDIO: ["3"]}) == ([None, 3, None], [])
+    assert adopt_caller_hashes(items, {Modality.IMAGE: ["1", "2"]}) == ([1, None, 2], [])
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ SHAPES = {
     "4x6-or-6x4": images(RAMP, RAMP.reshape(6, 4)),
     "flat-or-2x3": images(FLAT, FLAT.reshape(2, 3)),
     "row-or-column": images(FLAT.reshape(1, 6), FLAT.reshape(6, 1)),
-    "one-element-or-none-to-count": images(torch.tensor([1.5]), torch.tensor(1.5)),
+    "one-element-or-no-dimensions": images(torch.tensor([1.5]), torch.tensor(1.5)),
     "two-kinds-of-empty": images(torch.empty(0, 3), torch.empty(3, 0)),
     "array-4x6-or-6x4": images(ARRAY, ARRAY.reshape(6, 4)),
     "in-a-list": images([RAMP, FLAT], [RAMP.reshape(6, 4), FLAT]),
@@ -161,6 +161,7 @@ KINDS = {
 FIELDS = {
     "grid": Pair(image(RAMP, thw=torch.tensor([[1, 4, 6]])), image(RAMP, thw=torch.tensor([[1, 6, 4]]))),
     "frame-rate": Pair(video(RAMP, second_per_grid_ts=[0.5]), video(RAMP, second_per_grid_ts=[1.0])),
+    "frame-time-in-a-long-video": Pair(video(RAMP, times_s=[3600.0]), video(RAMP, times_s=[3600.0001])),
     "option-of-the-second-video": Pair(video([RAMP] * 2, num_frames=[8, 8]), video([RAMP] * 2, num_frames=[8, 16])),
     "audio-of-a-video": Pair(video(RAMP, audio=SHORT), video(RAMP, audio=SHORT + 1)),
     "sampling-rate": Pair(video(RAMP, audio_sampling_rate=16_000), video(RAMP, audio_sampling_rate=8_000)),
@@ -236,7 +237,6 @@ ANYTHING = {
     "bytes": image(BUFFER),
     "embedding": Item(modality=IMAGE, embedding=RAMP.bfloat16()),
     **{f"picture-{mode.lower()}": image(Image.new(mode, (3, 2))) for mode in ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "F")},
-    "list-of-pictures": image([PICTURE, OTHER_PICTURE]),
 }
 
 REFUSED = {

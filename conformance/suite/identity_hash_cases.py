@@ -57,19 +57,19 @@ ADOPTED = {
     "zeros-behind": Hashes((IMAGE, IMAGE), {IMAGE: ["aaaa000000000000", "bbbb000000000000"]}, (0xAAAA << 48, 0xBBBB << 48)),
     "in-order": Hashes(THREE, {IMAGE: ["c", "a", "b"]}, (0xC, 0xA, 0xB)),
     "twice-the-same": Hashes((IMAGE, IMAGE), {IMAGE: ["a", "a"]}, (0xA, 0xA)),
+    "two-modalities": Hashes((IMAGE, AUDIO), {IMAGE: ["a"], AUDIO: ["b"]}, (0xA, 0xB)),
+    "none": Hashes(MIXED, {}, (None,) * 4),
 }
 
 BY_MODALITY = {
     "interleaved": Hashes(MIXED, {IMAGE: ["1", "2"], AUDIO: ["3"], VIDEO: ["4"]}, (3, 1, 4, 2)),
     "only-audio": Hashes(MIXED, {AUDIO: ["3"]}, (3, None, None, None)),
     "only-images": Hashes(MIXED, {IMAGE: ["1", "2"]}, (None, 1, None, 2)),
-    "none": Hashes(MIXED, {}, (None,) * 4),
 }
 
 WRONG_NUMBER = {
     "too-few": Hashes(THREE, {IMAGE: ["a", "b"]}, (None,) * 3),
     "too-many": Hashes(THREE, {IMAGE: ["a", "b", "c", "d"]}, (None,) * 3),
-    "an-empty-list": Hashes(THREE, {IMAGE: []}, (None,) * 3),
     "of-one-modality": Hashes(MIXED, {IMAGE: ["1", "2"], VIDEO: ["4", "5"]}, (None,) * 4),
     "of-a-modality-that-is-not-there": Hashes((IMAGE,), {IMAGE: ["a"], AUDIO: ["b"]}, (None,)),
     "of-all-items": Hashes(MIXED, {IMAGE: ["1", "2", "3", "4"]}, (None,) * 4),

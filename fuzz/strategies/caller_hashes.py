@@ -33,8 +33,8 @@ def hashes(draw: st.DrawFn, texts: SearchStrategy[Any] = DIGITS, surplus: int = 
 
 
 def is_miscounted(case: Hashes) -> bool:
-    """Whether the number of hashes is wrong for any modality."""
-    return any(len(given) != case.modalities.count(modality) for modality, given in case.hashes.items())
+    """Whether the number of hashes is wrong for any modality; an empty list may pass for none at all."""
+    return any(given and len(given) != case.modalities.count(modality) for modality, given in case.hashes.items())
 
 
 def is_malformed(case: Hashes) -> bool:

@@ -10,13 +10,13 @@ from conformance.oracles.encoder_cache import HIDDEN, ROW_BYTES, ListCache, Scri
 from conformance.requirement import requirement
 from conformance.suite.encoder_cache_cases import CONTENTS, CROWDED, EVICTIONS, MISMATCHES, PRESSURE, RELEASE, Mismatch
 
-OPEN, PUT, GET = "open_encoder_cache", "open_encoder_cache.put", "open_encoder_cache.get"
-USED, CLEAR = "open_encoder_cache.used_bytes", "open_encoder_cache.clear"
-GENERATION = ("open_encoder_cache.generation", "open_encoder_cache.put_if_current")
-PINS = ("open_encoder_cache.pin", "open_encoder_cache.unpin")
+
+def cache_with(*methods: str) -> tuple[str, ...]:
+    """The engine methods that a rule needs: a cache that has these."""
+    return ("open_encoder_cache", *(f"open_encoder_cache.{method}" for method in methods))
 
 
-@requirement("ENCODER_CACHE-01", needs=(PUT, GET), cases=CONTENTS)
+@requirement("ENCODER_CACHE-01", needs=cache_with("put", "get"), cases=CONTENTS)
 def test_a_hit_is_what_was_put(engine: Engine, case: torch.Tensor) -> None:
     """A hit MUST be the embedding that was put, bit for bit, of the same shape and dtype."""
     cache = engine.open_encoder_cache(1 << 20)
@@ -27,7 +27,7 @@ def test_a_hit_is_what_was_put(engine: Engine, case: torch.Tensor) -> None:
 
 @requirement(
     "ENCODER_CACHE-02",
-    needs=(PUT, GET),
+    needs=cache_with("put", "get"),
     cases=MISMATCHES,
     bugs=("E01", "enc-cache-hit-count-mismatch", "emb-cache-length-check-on-hit"),
 )
@@ -39,7 +39,9 @@ def test_another_number_of_rows_is_no_hit(engine: Engine, case: Mismatch) -> Non
     holds(hit is None, f"{case.wanted} rows were asked for, and an entry of {case.kept} rows was a hit")
 
 
-@requirement("ENCODER_CACHE-03", needs=(PUT, GET), cases=MISMATCHES, bugs=("E01", "emb-cache-length-check-on-hit"))
+@requirement(
+    "ENCODER_CACHE-03", needs=cache_with("put", "get"), cases=MISMATCHES, bugs=("E01", "emb-cache-length-check-on-hit")
+)
 def test_an_entry_of_another_length_is_dropped(engine: Engine, case: Mismatch) -> None:
     """An unpinned entry that was asked for with another number of rows MUST be dropped: its key does not tell it apart."""
     cache = engine.open_encoder_cache(1 << 20)
@@ -48,13 +50,13 @@ def test_an_entry_of_another_length_is_dropped(engine: Engine, case: Mismatch) -
     holds(cache.get(key("a"), case.kept) is None, f"the entry of {case.kept} rows is still there")
 
 
-@requirement("ENCODER_CACHE-04", needs=(PUT, GET), cases=EVICTIONS, bugs=("E05",))
+@requirement("ENCODER_CACHE-04", needs=cache_with("put", "get"), cases=EVICTIONS, bugs=("E05",))
 def test_the_least_recently_used_entry_goes_first(engine: Engine, case: Script) -> None:
     """An entry MUST stay until room is needed, and then MUST be evicted in the order of last use, oldest first."""
     follows(engine, case)
 
 
-@requirement("ENCODER_CACHE-05", needs=(PUT, GET, USED), cases=EVICTIONS, bugs=("E04",))
+@requirement("ENCODER_CACHE-05", needs=cache_with("put", "get", "used_bytes"), cases=EVICTIONS, bugs=("E04",))
 def test_the_budget_is_never_exceeded(engine: Engine, case: Script) -> None:
     """The bytes in use MUST NOT exceed the capacity, nor be negative, after any operation."""
     budget = case.capacity * ROW_BYTES
@@ -63,7 +65,9 @@ def test_the_budget_is_never_exceeded(engine: Engine, case: Script) -> None:
     equal(beyond, [], f"the steps after which the bytes in use are not in 0 to {budget}")
 
 
-@requirement("ENCODER_CACHE-06", needs=(PUT, GET, USED), cases=EVICTIONS, bugs=("enc-cache-dup-in-one-step",))
+@requirement(
+    "ENCODER_CACHE-06", needs=cache_with("put", "get", "used_bytes"), cases=EVICTIONS, bugs=("enc-cache-dup-in-one-step",)
+)
 def test_every_entry_is_counted_once(engine: Engine, case: Script) -> None:
     """The bytes in use MUST be the sum over the entries, each key counted once, after every operation."""
     budget = case.capacity * ROW_BYTES
@@ -74,7 +78,7 @@ def test_every_entry_is_counted_once(engine: Engine, case: Script) -> None:
 
 @requirement(
     "ENCODER_CACHE-07",
-    needs=(PUT, GET),
+    needs=cache_with("put", "get"),
     cases={
         "by-one-row": script(3, "put a 1", "put b 2", "put c 4", "get a 1", "get b 2", "get c 4"),
         "by-far": script(2, "put a 1", "put b 1", "put c 100", "get a 1", "get b 1", "get c 100"),
@@ -88,7 +92,7 @@ def test_what_can_never_fit_evicts_nothing(engine: Engine, case: Script) -> None
 
 @requirement(
     "ENCODER_CACHE-08",
-    needs=(PUT, GET),
+    needs=cache_with("put", "get"),
     cases={
         "same-length": script(9, "put a 2", "put a 2", "get a 2"),
         "longer": script(9, "put a 2", "put a 3", "get a 3"),
@@ -103,7 +107,7 @@ def test_a_fresh_value_replaces_the_old_one(engine: Engine, case: Script) -> Non
 
 @requirement(
     "ENCODER_CACHE-09",
-    needs=(PUT, GET),
+    needs=cache_with("put", "get"),
     cases={"larger-than-all": script(3, "put a 2", "put a 4", "get a 2")},
     bugs=("C08",),
 )
@@ -112,7 +116,7 @@ def test_a_refused_value_leaves_no_stale_one(engine: Engine, case: Script) -> No
     follows(engine, case)
 
 
-@requirement("ENCODER_CACHE-10", needs=(PUT, GET, USED), cases={"first": 0, "middle": 4, "last": 8})
+@requirement("ENCODER_CACHE-10", needs=cache_with("put", "get", "used_bytes"), cases={"first": 0, "middle": 4, "last": 8})
 def test_a_view_does_not_keep_its_batch(engine: Engine, case: int) -> None:
     """Rows cut from a batch MUST be kept as their own bytes, not as a view that keeps the batch alive.
 
@@ -126,7 +130,11 @@ def test_a_view_does_not_keep_its_batch(engine: Engine, case: int) -> None:
     equal(cache.used_bytes(), 2 * ROW_BYTES, "the bytes in use for 2 rows of a batch of 10")
 
 
-@requirement("ENCODER_CACHE-11", needs=(PUT, GET, USED), cases={"the-first-one-goes": "a", "the-second-one-goes": "b"})
+@requirement(
+    "ENCODER_CACHE-11",
+    needs=cache_with("put", "get", "used_bytes"),
+    cases={"the-first-one-goes": "a", "the-second-one-goes": "b"},
+)
 def test_a_shared_storage_is_never_undercounted(engine: Engine, case: str) -> None:
     """While one of two entries that share a storage is kept, the bytes in use MUST cover that storage."""
     cache, shared = engine.open_encoder_cache(1 << 20), embedding(3, 1)
@@ -137,7 +145,7 @@ def test_a_shared_storage_is_never_undercounted(engine: Engine, case: str) -> No
 
 @requirement(
     "ENCODER_CACHE-12",
-    needs=(PUT, GET, USED, CLEAR),
+    needs=cache_with("put", "get", "used_bytes", "clear"),
     cases={
         "one": script(4, "put a 2", "clear", "get a 2"),
         "several": script(4, "put a 1", "put b 2", "get a 1", "clear", "get a 1", "get b 2"),
@@ -155,7 +163,7 @@ def test_clear_forgets_everything(engine: Engine, case: Script) -> None:
 
 @requirement(
     "ENCODER_CACHE-13",
-    needs=(GET, CLEAR, *GENERATION),
+    needs=cache_with("get", "clear", "generation", "put_if_current"),
     cases={"cleared-once": 1, "cleared-twice": 2},
     bugs=("weights-update-stale-encoder",),
 )
@@ -170,7 +178,11 @@ def test_work_from_before_a_clear_is_not_kept(engine: Engine, case: int) -> None
     holds(cache.get(key("a"), 2) is None, "the work of an earlier generation is a hit")
 
 
-@requirement("ENCODER_CACHE-14", needs=(PUT, GET, CLEAR, *GENERATION), cases={"never-cleared": 0, "cleared-once": 1})
+@requirement(
+    "ENCODER_CACHE-14",
+    needs=cache_with("put", "get", "clear", "generation", "put_if_current"),
+    cases={"never-cleared": 0, "cleared-once": 1},
+)
 def test_work_of_this_generation_is_kept(engine: Engine, case: int) -> None:
     """What was computed since the last clear MUST be kept, whatever else was put meanwhile."""
     cache = engine.open_encoder_cache(1 << 20)
@@ -182,7 +194,12 @@ def test_work_of_this_generation_is_kept(engine: Engine, case: int) -> None:
     equal(cache.get(key("a"), 2), embedding(2, 1), "the hit", where="row {}".format)
 
 
-@requirement("ENCODER_CACHE-15", needs=(PUT, GET, *PINS), cases=PRESSURE, bugs=("E04", "enc-cache-dup-item-in-request"))
+@requirement(
+    "ENCODER_CACHE-15",
+    needs=cache_with("put", "get", "pin", "unpin"),
+    cases=PRESSURE,
+    bugs=("E04", "enc-cache-dup-item-in-request"),
+)
 def test_a_pinned_entry_survives_pressure(engine: Engine, case: Script) -> None:
     """A pinned entry MUST NOT be evicted, however long ago it was used."""
     follows(engine, case)
@@ -190,7 +207,7 @@ def test_a_pinned_entry_survives_pressure(engine: Engine, case: Script) -> None:
 
 @requirement(
     "ENCODER_CACHE-16",
-    needs=(PUT, GET, *PINS),
+    needs=cache_with("put", "get", "pin", "unpin"),
     cases=RELEASE,
     bugs=("enc-cache-dup-item-in-request", "enc-cache-waiting-leak"),
 )
@@ -199,7 +216,7 @@ def test_an_entry_is_free_when_every_pin_is_back(engine: Engine, case: Script) -
     follows(engine, case)
 
 
-@requirement("ENCODER_CACHE-17", needs=(PUT, GET, *PINS), cases=CROWDED, bugs=("E04",))
+@requirement("ENCODER_CACHE-17", needs=cache_with("put", "get", "pin", "unpin"), cases=CROWDED, bugs=("E04",))
 def test_what_pins_leave_no_room_for_is_refused(engine: Engine, case: Script) -> None:
     """What does not fit beside the pinned entries MUST be refused with False, and MUST NOT evict another entry."""
     follows(engine, case)
@@ -207,7 +224,7 @@ def test_what_pins_leave_no_room_for_is_refused(engine: Engine, case: Script) ->
 
 @requirement(
     "ENCODER_CACHE-18",
-    needs=(PUT, GET, *PINS),
+    needs=cache_with("put", "get", "pin", "unpin"),
     cases={
         "longer": script(4, "put a 2", "pin a", "get a 3", "get a 2"),
         "shorter": script(4, "put a 2", "pin a", "get a 1", "get a 2"),
@@ -221,7 +238,7 @@ def test_a_pinned_entry_of_another_length_stays(engine: Engine, case: Script) ->
 
 @requirement(
     "ENCODER_CACHE-19",
-    needs=(PUT, GET, CLEAR, *PINS),
+    needs=cache_with("put", "get", "clear", "pin", "unpin"),
     cases={"pinned": script(4, "put a 2", "pin a", "clear", "get a 2", "put b 4", "get b 4")},
     bugs=("weights-update-stale-encoder",),
 )
@@ -232,7 +249,7 @@ def test_clear_takes_pinned_entries(engine: Engine, case: Script) -> None:
 
 @requirement(
     "ENCODER_CACHE-20",
-    needs=(PUT, *PINS),
+    needs=cache_with("put", "pin", "unpin"),
     cases={"pin-of-nothing": ("pin", "b"), "unpin-of-nothing": ("unpin", "b"), "unpin-of-the-unpinned": ("unpin", "a")},
     bugs=("encdec-slots-inflate",),
 )
@@ -246,7 +263,7 @@ def test_a_pin_needs_an_entry(engine: Engine, case: tuple[str, str]) -> None:
 
 @requirement(
     "ENCODER_CACHE-21",
-    needs=PUT,
+    needs=cache_with("put"),
     cases={"one-dimension": torch.zeros(4), "three-dimensions": torch.zeros(1, 2, 4), "no-tensor": [[0.0, 1.0]]},
 )
 def test_only_rows_are_kept(engine: Engine, case: Any) -> None:
@@ -255,7 +272,7 @@ def test_only_rows_are_kept(engine: Engine, case: Any) -> None:
     refuses(lambda: cache.put(key("a"), case), "an embedding that is no tensor [token_count, hidden]")
 
 
-@requirement("ENCODER_CACHE-22", needs=OPEN, cases={"negative": -1, "not-a-number": float("nan")})
+@requirement("ENCODER_CACHE-22", needs="open_encoder_cache", cases={"negative": -1, "not-a-number": float("nan")})
 def test_a_capacity_that_cannot_be_is_refused(engine: Engine, case: Any) -> None:
     """A capacity that is negative or not a number MUST be refused: no comparison with it ever bounds anything."""
     refuses(lambda: engine.open_encoder_cache(case), f"a capacity of {case} bytes")

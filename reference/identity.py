@@ -51,15 +51,10 @@ def identify(item: Item) -> bytes:
     It covers modality, format, feature or embedding, and fields; not spans, caller hash or an identity given already.
     Raises ValueError for an item without content, TypeError for a part that has no stable content; both say where.
     """
-    if item.is_empty:
-        raise ValueError(f"this {item.modality.name.lower()} carries no content, so nothing can identify it")
-    where, content = ("feature", item.feature) if item.embedding is None else ("embedding", item.embedding)
-    header = [_number(item.modality), Format(item.format).value.encode()]
     try:
-        parts = [_encode(dict(item.fields), "fields", metadata=True), _encode(content, where)]
+        return blake3(_encode_item(item)).digest()
     except RecursionError:
         raise ValueError("the feature or a field is nested too deep, or contains itself") from None
-    return blake3(_frame("mmproof-item-v1", *header, *parts)).digest()
 
 
 def combine_identities(identities: Sequence[bytes]) -> bytes:
@@ -137,6 +132,15 @@ def hash_feature(feature: Any) -> int:
         case bytes() | bytearray() | memoryview():
             return data_hash(feature)
     raise TypeError(f"feature is {_kind(feature)}; a hash is for a tensor, an array, bytes or a list of tensors")
+
+
+def _encode_item(item: Item) -> bytes:
+    if item.is_empty:
+        raise ValueError(f"this {item.modality.name.lower()} carries no content, so nothing can identify it")
+    where, content = ("feature", item.feature) if item.embedding is None else ("embedding", item.embedding)
+    header = [_number(item.modality), Format(item.format).value.encode()]
+    parts = [_encode(dict(item.fields), "fields", metadata=True), _encode(content, where)]
+    return _frame("mmproof-item-v1", *header, *parts)
 
 
 def _encode(value: Any, where: str, *, metadata: bool = False) -> bytes:

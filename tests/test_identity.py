@@ -24,6 +24,8 @@ RAMP = torch.arange(6.0).reshape(2, 3)
 TEXT: Any = "text"
 LOOP: list[Any] = [RAMP]
 LOOP.append(LOOP)
+HOLLOW_LOOP: list[Any] = []
+HOLLOW_LOOP.append(HOLLOW_LOOP)
 
 
 def test_the_encoding_does_not_change_from_one_version_to_the_next() -> None:
@@ -86,6 +88,8 @@ def test_an_empty_item_and_an_endless_one_are_refused() -> None:
         identify(Item(modality=Modality.VIDEO))
     with pytest.raises(ValueError, match="nested too deep, or contains itself"):
         identify(image(LOOP))
+    with pytest.raises(ValueError, match="nested too deep, or contains itself"):
+        identify(image(HOLLOW_LOOP))
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,15 @@ def refuses(call: Callable[[], Any], what: str) -> None:
     raise Mismatch(f"{what} must be refused, but was answered with {_show(answer)}")
 
 
+def unless_refused(call: Callable[[], Any], what: str) -> list[Any]:
+    """The engine's answer, to be checked in a loop; nothing when it refuses with an error that was meant."""
+    try:
+        return [call()]
+    except EngineRaised:
+        refuses(call, what)
+        return []
+
+
 def _equal_tensors(observed: Any, expected: torch.Tensor, what: str, where: Callable[[int], str]) -> None:
     if not isinstance(observed, torch.Tensor) or observed.dtype != expected.dtype:
         kind = observed.dtype if isinstance(observed, torch.Tensor) else type(observed).__name__
@@ -96,7 +105,7 @@ def _equal_sequences(observed: list[Any], expected: list[Any], what: str, where:
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:
-    rows = tensor.contiguous().reshape(tensor.shape[0] if tensor.ndim else 1, -1)
+    rows = tensor.clone(memory_format=torch.contiguous_format).reshape(tensor.shape[0] if tensor.ndim else 1, -1)
     return rows.view(torch.uint8)
 
 

@@ -65,7 +65,7 @@ def _plain(outcome: Outcome) -> tuple[Any, ...]:
 
 def _comparable(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
-        raw = value.contiguous().reshape(-1).view(torch.uint8) if value.numel() else value
+        raw = value.clone(memory_format=torch.contiguous_format).reshape(-1).view(torch.uint8)
         return str(value.dtype), tuple(value.shape), raw.numpy().tobytes()
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, value.tobytes()

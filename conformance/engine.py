@@ -42,7 +42,7 @@ class Traits:
     """What is a choice of an engine and not a fault. Rules read traits; no rule knows an engine by name.
 
     largest_vocabulary: ids below this number may be text; sentinels must not be.
-    surplus_rows: what `fit_length` does with more rows than asked for: refuse them, or keep the last ones.
+    surplus_rows: what happens to more rows than positions: they are refused, or the last ones are kept.
     caller_hashes: what a hash from the caller does: it stands for the item ("trust"), or it is refused ("reject").
     length_conflicts: what happens to an item whose identity is known with another token count: it is encoded like any
         other ("encode"), or its request fails ("fail").
@@ -284,7 +284,8 @@ class Engine(Protocol):
 
         input_ids: the ids of the chunk, int64 [chunk.length], as this engine's `pad_spans` made them; placeholder ids
         where it has no such method.
-        rows: [positions of media in the chunk, hidden], by position. Any other number is an error.
+        rows: [positions of media in the chunk, hidden], by position. Fewer are an error; for more see
+        `Traits.surplus_rows`. Another width is an error.
         table: the text embeddings [vocabulary, hidden].
         """
 

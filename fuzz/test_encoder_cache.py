@@ -69,7 +69,7 @@ def test_anything_oversized_evicts_nothing() -> SearchStrategy[Script]:
 @searches("ENCODER_CACHE-08")
 def test_any_fresh_value_replaces_the_old_one() -> SearchStrategy[Script]:
     count = st.integers(1, 9)
-    return st.builds(lambda old, new: script(9, f"put a {old}", f"put a {new}", f"get a {new}"), count, count)
+    return st.builds(lambda old, new: script(9, f"put a {old}", f"renew a {new}", f"get a {new}"), count, count)
 
 
 @searches("ENCODER_CACHE-12")

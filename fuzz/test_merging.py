@@ -39,9 +39,14 @@ def test_the_arguments_of_any_chunk() -> SearchStrategy[Feed]:
 
 
 @searches("MERGING-06")
-def test_any_other_number_of_rows() -> SearchStrategy[Pair]:
-    counted = st.tuples(feeds(), st.integers(0, 120)).filter(lambda pair: pair[1] != len(pair[0].media))
-    return counted.map(lambda pair: Pair(*pair))
+def test_any_smaller_number_of_rows() -> SearchStrategy[Pair]:
+    fed = feeds().filter(lambda feed: len(feed.media) > 0)
+    return fed.flatmap(lambda feed: st.integers(0, len(feed.media) - 1).map(lambda count: Pair(feed, count)))
+
+
+@searches("MERGING-18")
+def test_any_larger_number_of_rows() -> SearchStrategy[Pair]:
+    return feeds().flatmap(lambda feed: st.integers(1, 60).map(lambda more: Pair(feed, len(feed.media) + more)))
 
 
 @searches("MERGING-07")

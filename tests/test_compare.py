@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from conformance.compare import Mismatch, differ, equal, holds, refuses, same
+from conformance.compare import Mismatch, differ, equal, holds, refuses, same, unless_refused
 from conformance.witness import Witness
 
 
@@ -28,6 +28,7 @@ EQUAL = {
     "tensors": (torch.arange(6.0).view(2, 3), torch.arange(6.0).view(2, 3)),
     "empty tensors": (torch.empty(0, 3), torch.empty(0, 3)),
     "a view and a copy": (torch.arange(6).view(2, 3).T, torch.arange(6).view(2, 3).T.contiguous()),
+    "a stray stride": (torch.zeros(1, 2)[:, :1].T, torch.zeros(1, 1)),
     "the same nan": (torch.tensor([[float("nan")]]), torch.tensor([[float("nan")]])),
     "arrays": (np.arange(3), np.arange(3)),
 }
@@ -92,3 +93,10 @@ def test_an_answer_is_no_refusal() -> None:
 def test_a_fault_of_the_rule_is_not_taken_for_a_refusal() -> None:
     with pytest.raises(ZeroDivisionError):
         refuses(lambda: 1 // 0, "it")
+
+
+def test_an_answer_or_a_refusal_may_be_right_but_no_accident() -> None:
+    assert unless_refused(lambda: 7, "it") == [7]
+    assert unless_refused(lambda: Witness(Faulty(ValueError("no"))).sentinels(b""), "it") == []
+    with pytest.raises(Mismatch, match="ran into IndexError"):
+        unless_refused(lambda: Witness(Faulty(IndexError("oops"))).sentinels(b""), "it")

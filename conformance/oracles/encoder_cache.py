@@ -21,7 +21,7 @@ class Step(NamedTuple):
 
 
 class Script(NamedTuple):
-    """Operations on a cache with room for `capacity` rows. The n-th step puts rows that are filled with n."""
+    """Operations on a cache with room for `capacity` rows. What is put is content of its key; what is renewed is not."""
 
     capacity: int
     steps: tuple[Step, ...]
@@ -31,7 +31,7 @@ class Script(NamedTuple):
 
 
 def script(capacity: int, *steps: str) -> Script:
-    """Read a script: `put a 2` puts 2 rows under the key a, `get a 2`, `pin a`, `unpin a`, `clear`."""
+    """Read a script: `put a 2` puts the 2 rows of the key a, `renew a 2` other rows, `get a 2`, `pin a`, `unpin a`, `clear`."""
     return Script(capacity, tuple(_step(*step.split()) for step in steps))
 
 
@@ -60,8 +60,9 @@ def _step(operation: str, key: str = "", rows: str = "0") -> Step:
 
 
 def _answer(cache: Any, number: int, step: Step) -> Any:
-    if step.operation == "put":
-        return cache.put(key(step.key), embedding(step.rows, number))
+    if step.operation in ("put", "renew"):
+        value = ord(step.key) if step.operation == "put" else number
+        return cache.put(key(step.key), embedding(step.rows, value))
     if step.operation == "get":
         hit = cache.get(key(step.key), step.rows)
         return None if hit is None else hit.tolist()

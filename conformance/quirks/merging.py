@@ -93,17 +93,10 @@ def filled_up(ids: Ids, items: Sequence[Item], rows: torch.Tensor, table: torch.
     return right.merge(ids, items, torch.cat([rows, rows.new_zeros(missing, rows.shape[1])]), table, chunk)
 
 
-@quirk("surplus-rows-are-cut", replaces="merge", bugs=("L03", "L11"), caught_by=("MERGING-06",))
+@quirk("surplus-rows-are-cut", replaces="merge", bugs=("L03", "L11"), caught_by=("MERGING-18",))
 def cut(ids: Ids, items: Sequence[Item], rows: torch.Tensor, table: torch.Tensor, chunk: Chunk) -> torch.Tensor:
     """Where the encoder gave too many rows, the first ones are used, which may belong to an earlier chunk."""
     return right.merge(ids, items, rows[: right.span_mask(all_spans(items), chunk).sum()], table, chunk)
-
-
-@quirk("surplus-rows-keep-the-last", replaces="merge", bugs=("L11",), caught_by=("MERGING-06",))
-def last_ones(ids: Ids, items: Sequence[Item], rows: torch.Tensor, table: torch.Tensor, chunk: Chunk) -> torch.Tensor:
-    """Where the encoder gave too many rows, the last ones are used, with a warning in the log at most."""
-    wanted = int(right.span_mask(all_spans(items), chunk).sum())
-    return right.merge(ids, items, right.fit_length(rows, min(wanted, len(rows))), table, chunk)
 
 
 @quirk("no-rows-means-no-media", replaces="merge", bugs=("chunk-mm-mask-vocab-heuristic", "Z04"), caught_by=("MERGING-06",))

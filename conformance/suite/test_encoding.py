@@ -62,9 +62,9 @@ def test_the_slices_of_all_chunks_make_the_whole(engine: Engine, case: tuple[tup
     equal(observed, embedding, f"the rows of {len(chunks)} chunks together", where="row {}".format)
 
 
-@requirement("ENCODING-04", needs="slice_chunk", cases=WRONG_ROWS, bugs=("L11",))
+@requirement("ENCODING-04", level=SHOULD, needs="slice_chunk", cases=WRONG_ROWS, bugs=("L11",))
 def test_an_embedding_of_another_length_is_not_sliced(engine: Engine, case: Rows) -> None:
-    """An embedding that has not one row for each position of its item MUST be refused: its rows would belong elsewhere."""
+    """An embedding that has not one row for each position of its item SHOULD be refused: its rows would belong elsewhere."""
     chunk = Chunk(0, case.spans[-1].stop)
     count = len(oracle.positions(case.spans))
     refuses(lambda: engine.slice_chunk(numbered(case.rows), case.spans, chunk), f"{case.rows} rows for {count} positions")
@@ -86,10 +86,14 @@ def test_the_order_of_a_batch_does_not_matter(engine: Engine, case: Batch) -> No
 
 
 @requirement(
-    "ENCODING-07", needs="encode", cases=DUPLICATES, bugs=("enc-cache-dup-in-one-step", "enc-cache-dup-item-in-request")
+    "ENCODING-07",
+    level=SHOULD,
+    needs="encode",
+    cases=DUPLICATES,
+    bugs=("enc-cache-dup-in-one-step", "enc-cache-dup-item-in-request"),
 )
 def test_an_item_is_encoded_once(engine: Engine, case: Batch) -> None:
-    """Items of a batch with the same identity and token count MUST be encoded once, and all of them MUST be served."""
+    """Items of a batch with the same identity and token count SHOULD be encoded once, and all of them MUST be served."""
     encoders = Encoders()
     serves(engine.encode(case, encoders, None), case)
     equal(sorted(encoders.seen), sorted(set(encoders.seen)), "the items that were encoded")
@@ -104,9 +108,9 @@ def test_items_are_encoded_together(engine: Engine, case: Batch) -> None:
     equal(several, [], "the modalities whose encoder was called more than once")
 
 
-@requirement("ENCODING-09", needs="encode", cases=SEVERAL)
+@requirement("ENCODING-09", level=SHOULD, needs="encode", cases=SEVERAL)
 def test_items_are_encoded_in_order(engine: Engine, case: Batch) -> None:
-    """The items of a modality MUST be encoded in order of first appearance, by request and then by position.
+    """The items of a modality SHOULD be encoded in order of first appearance, by request and then by position.
 
     The ranks of a parallel encoder see the same batch, and must compute the same item at the same time.
     """
@@ -124,9 +128,9 @@ def test_items_of_different_lengths_are_never_merged(engine: Engine, case: Batch
     serves_in_conflict(engine.encode(case, Encoders(), None), case, engine)
 
 
-@requirement("ENCODING-11", needs="encode", cases=OUTSIDE, bugs=("E04",))
+@requirement("ENCODING-11", level=SHOULD, needs="encode", cases=OUTSIDE, bugs=("E04",))
 def test_items_outside_the_chunk_are_not_encoded(engine: Engine, case: Batch) -> None:
-    """An item that has no position in its chunk MUST NOT be encoded."""
+    """An item that has no position in its chunk SHOULD NOT be encoded."""
     encoders = Encoders()
     serves(engine.encode(case, encoders, None), case)
     equal(sorted(encoders.seen), sorted(oracle.needed(case)), "the items that were encoded")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 
 from conformance.cases import Exact, Pair
-from conformance.compare import equal, refuses
+from conformance.compare import equal, holds, refuses, unless_refused
 from conformance.engine import Engine
 from conformance.feeds import HIDDEN, Chunked, Feed, Fit, chunk_ids, feed, merged
 from conformance.oracles import merging as oracle
@@ -113,21 +113,43 @@ def test_merging_does_not_touch_its_arguments(engine: Engine, case: Feed) -> Non
     needs="merge",
     cases={
         "one-too-few": Pair(feed("..iii.j."), 3),
-        "one-too-many": Pair(feed("..iii.j."), 5),
         "one-for-all": Pair(feed("..iii.j."), 1),
         "none": Pair(feed("..iii.j."), 0),
-        "for-text-only": Pair(feed("....."), 1),
-        "of-the-whole-picture-for-a-chunk": Pair(feed("..iiii..", Chunk(4, 4)), 4),
+        "of-the-picture-before": Pair(feed("..iiii..jj", Chunk(4, 6)), 2),
     },
     bugs=("L01", "L02", "L03", "L11", "chunk-mm-mask-vocab-heuristic"),
 )
-def test_another_number_of_rows_is_refused(engine: Engine, case: Pair) -> None:
-    """A number of rows other than the chunk's number of media positions MUST be refused."""
+def test_too_few_rows_are_refused(engine: Engine, case: Pair) -> None:
+    """Fewer rows than the chunk has media positions MUST be refused: nothing can stand in for the missing ones."""
     given, count = case
     ids = chunk_ids(engine, given.prompt, given.chunk)
-    rows = _rows(range(count))
+    rows = torch.ones(count, HIDDEN)
     what = f"{count} rows for {len(given.media)} positions of media"
     refuses(lambda: engine.merge(ids, given.prompt.items, rows, given.table, given.chunk), what)
+
+
+@requirement(
+    "MERGING-18",
+    needs="merge",
+    cases={
+        "one-too-many": Pair(feed("..iii.j."), 5),
+        "for-text-only": Pair(feed("....."), 1),
+        "of-the-whole-picture-for-a-chunk": Pair(feed("..iiii..", Chunk(4, 4)), 4),
+    },
+    bugs=("L03", "L11"),
+)
+def test_surplus_rows_are_refused_or_cut_as_the_engine_says(engine: Engine, case: Pair) -> None:
+    """More rows than the chunk has media positions MUST be refused; by the trait `keep last` the last ones may be used.
+
+    Which picture the surplus belongs to is not known here, so that an engine that takes any but the last is guessing.
+    """
+    (prompt, chunk, _, table), count = case
+    rows = torch.arange(1, 1 + count, dtype=torch.float32).reshape(-1, 1).repeat(1, HIDDEN)
+    ids, what = chunk_ids(engine, prompt, chunk), f"{count} rows for {len(case.first.media)} positions of media"
+    for observed in unless_refused(lambda: engine.merge(ids, prompt.items, rows, table, chunk), what):
+        holds(engine.traits.surplus_rows == "keep last", f"{what} must be refused, but were merged")
+        last = rows[count - len(case.first.media) :]
+        equal(observed, oracle.merged(*prompt, last, table, chunk), "the merged chunk")
 
 
 @requirement(

@@ -3,19 +3,17 @@
 The engine serves a real but tiny Qwen2-VL. Prompts name their pictures in braces, see `conformance.pictures`.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from conformance.cases import Exact, Pair
 from conformance.checkpoint import PLACEHOLDER, tiny_qwen2_vl
-from conformance.compare import equal, refuses
+from conformance.compare import equal, refuses, unless_refused
 from conformance.engine import Engine, Prefill
 from conformance.oracles import pipeline as oracle
 from conformance.pictures import picture, pictures, render
 from conformance.requirement import requirement
-from conformance.witness import EngineRaised
 
 
 class Chunked(NamedTuple):
@@ -99,15 +97,6 @@ TYPED = {
 def ask(engine: Engine, prompt: str, chunk_length: int | None = None) -> Prefill:
     checkpoint = tiny_qwen2_vl()
     return engine.prefill(checkpoint, render(prompt, checkpoint.placeholder), pictures(prompt), chunk_length)
-
-
-def unless_refused(call: Callable[[], Any], what: str) -> list[Any]:
-    """The engine's answer; nothing when it refuses with an error that was meant."""
-    try:
-        return [call()]
-    except EngineRaised:
-        refuses(call, what)
-        return []
 
 
 @requirement("PIPELINE-01", needs="prefill", cases=PROMPTS, bugs=("Q01", "Q02", "Q03", "D02", "empty-images-list"))

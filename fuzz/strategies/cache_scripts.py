@@ -14,15 +14,17 @@ LARGEST = 5
 def scripts(choose: st.DrawFn, operations: Sequence[str] = ("put", "get"), oversized: bool = False) -> Script:
     """Up to 30 of these operations on four keys; shrinks to few, on the key a and with one row.
 
-    What is put has at most as many rows as there is room for, unless `oversized`. Only what is there is pinned, and only
-    what is pinned is unpinned.
+    A key always stands for the same rows. They are at most as many as there is room for, unless `oversized`. Only what
+    is there is pinned, and only what is pinned is unpinned.
     """
     capacity = choose(st.integers(1, 2 * LARGEST))
     largest = LARGEST if oversized else min(LARGEST, capacity)
+    rows = {name: choose(st.integers(1, largest)) for name in "abcd"}
     steps: list[Step] = []
     model = ListCache(capacity * ROW_BYTES)
     for _ in range(choose(st.integers(1, 30))):
-        step = Step(choose(st.sampled_from(operations)), choose(st.sampled_from("abcd")), choose(st.integers(1, largest)))
+        name = choose(st.sampled_from("abcd"))
+        step = Step(choose(st.sampled_from(operations)), name, rows[name])
         pins = sum(entry.pins for entry in model.entries if entry.key == key(step.key))
         there = any(entry.key == key(step.key) for entry in model.entries)
         if step.operation == "clear":

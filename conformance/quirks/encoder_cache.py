@@ -116,7 +116,7 @@ class EvictsForNothing(EncoderCache):
         return super().put(key, embedding)
 
 
-@quirk("first-value-wins", replaces="open_encoder_cache", bugs=("C08",), caught_by=("ENCODER_CACHE-04", "ENCODER_CACHE-08"))
+@quirk("first-value-wins", replaces="open_encoder_cache", bugs=("C08",), caught_by=("ENCODER_CACHE-08",))
 class FirstValueWins(EncoderCache):
     """Putting a key again only marks its old value as used: a reused id is answered with the picture of its first use."""
 

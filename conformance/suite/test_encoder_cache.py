@@ -123,7 +123,7 @@ def test_a_fresh_value_replaces_the_old_one(engine: Engine, case: Script) -> Non
     level=SHOULD,
 )
 def test_a_refused_value_leaves_no_stale_one(engine: Engine, case: Script) -> None:
-    """When a fresh value cannot be kept, the old one under its key SHOULD be gone: a miss costs time, a stale hit the answer."""
+    """When a fresh value cannot be kept, the old one SHOULD be gone: a miss costs time, a stale hit the answer."""
     follows(engine, case)
 
 

@@ -149,7 +149,7 @@ def test_surplus_rows_are_refused_or_cut_as_the_engine_says(engine: Engine, case
     for observed in unless_refused(lambda: engine.merge(ids, prompt.items, rows, table, chunk), what):
         holds(engine.traits.surplus_rows == "keep last", f"{what} must be refused, but were merged")
         last = rows[count - len(case.first.media) :]
-        equal(observed, oracle.merged(*prompt, last, table, chunk), "the merged chunk")
+        equal(observed, oracle.merged(prompt.input_ids, prompt.items, last, table, chunk), "the merged chunk")
 
 
 @requirement(

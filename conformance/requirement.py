@@ -9,6 +9,7 @@ beside it, the vectors of `golden`, or the search of `fuzz`.
 """
 
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -53,6 +54,12 @@ class Requirement:
         return self.id.rpartition("-")[0].lower()
 
     @property
+    def about(self) -> str:
+        """What its stage is about: the first line of the rule's module, `STAGE: about.`"""
+        first_line = (sys.modules[self.rule.__module__].__doc__ or "").partition("\n")[0]
+        return first_line.partition(": ")[2].rstrip(".")
+
+    @property
     def sentence(self) -> str:
         """The normative sentence: the first paragraph of the rule's docstring."""
         return " ".join((self.rule.__doc__ or "").strip().split("\n\n")[0].split())
@@ -65,6 +72,13 @@ class Requirement:
 
 requirements: dict[str, Requirement] = {}
 """All rules that were imported, by id. `conformance.suite` imports them all."""
+
+
+def stages() -> dict[str, str]:
+    """The stages in the order in which data flows, that of the engine protocol, and what each one is about."""
+    first = [one for id, one in requirements.items() if id.endswith("-01")]
+    first.sort(key=lambda one: METHODS.index(one.needs[0].partition(".")[0]))
+    return {one.stage: one.about for one in first}
 
 
 def requirement(

@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from conformance.bugs import bugs
-from conformance.report import Finding, Report, listed
-from conformance.requirement import requirements
+from conformance.report import Finding, Report, environment, listed
+from conformance.requirement import stages
 from conformance.session import CaseResult
 from conformance.session import Progress as SessionProgress
 from conformance.trial import Verdict
@@ -71,8 +71,10 @@ def render(report: Report, *, verbose: bool = False) -> Group:
 
 
 def _head(report: Report) -> RenderableType:
-    engine, suite = report.session.engine, report.as_json()["suite"]
-    return Rule(f"mmproof {suite['version']} · {engine.name} {engine.version} · profile {suite['profile']}", align="left")
+    engine, here = report.session.engine, environment()
+    title = f"mmproof {here.pop('mmproof')} · {engine.name} {engine.version} · profile {report.session.selection.profile}"
+    made_with = ", ".join(f"{name} {version}" for name, version in here.items())
+    return Group(Rule(title, align="left"), Text(made_with, style="dim"))
 
 
 def _detail(finding: Finding) -> RenderableType:
@@ -97,8 +99,8 @@ def _background(finding: Finding) -> Iterator[tuple[str, str]]:
         how = "answers as" if diagnosis.exact else "fails as"
         yield "diagnosis", f"{cases}the engine {how} the quirk {diagnosis.quirk} does: {diagnosis.sentence}"
     named = [id for diagnosis in finding.diagnosis for id in diagnosis.bugs] or list(finding.requirement.bugs)
-    for id in dict.fromkeys(named):
-        yield "reported", bugs()[id].source
+    sources = {bugs()[id].source.replace("'", '"'): None for id in named}  # some bugs were reported together
+    yield from (("reported", source) for source in sources)
     if finding.reproduce:
         yield "reproduce", finding.reproduce
 
@@ -118,24 +120,23 @@ def _every_requirement(report: Report) -> RenderableType:
 
 
 def _stages(report: Report) -> RenderableType:
-    stages = sorted({finding.requirement.stage for finding in report.findings}, key=list(_order()).index)
+    present = {finding.requirement.stage for finding in report.findings}
     table = Table(box=None, pad_edge=False)
-    table.add_column("stage")
+    table.add_column("stage", no_wrap=True)
+    table.add_column("what it is about", style="dim")
     shown = [verdict for verdict in reversed(Verdict) if report.counts[verdict]]
     for verdict in shown:
         table.add_column(str(verdict), justify="right", style=MARKS[verdict][1])
     table.add_column("cases", justify="right")
     table.add_column("time", justify="right")
-    for stage in stages:
+    for stage, about in stages().items():
+        if stage not in present:
+            continue
         findings = [finding for finding in report.findings if finding.requirement.stage == stage]
         counts = [sum(finding.verdict is verdict for finding in findings) for verdict in shown]
         cases, time = sum(finding.cases for finding in findings), sum(finding.duration_s for finding in findings)
-        table.add_row(stage, *(str(count or "") for count in counts), str(cases), f"{time:.1f} s")
+        table.add_row(stage, about, *(str(count or "") for count in counts), str(cases), f"{time:.1f} s")
     return table
-
-
-def _order() -> dict[str, None]:
-    return dict.fromkeys(one.stage for one in requirements.values())
 
 
 def _headline(report: Report) -> RenderableType:

@@ -12,10 +12,11 @@ from conformance import trial
 from conformance.adapters.reference import ReferenceEngine
 from conformance.engine import METHODS
 from conformance.quirks import quirks
+from conformance.requirement import stages
 from conformance.suite import requirements
 from conformance.trial import Outcome, Verdict
 
-STAGES = ("identity", "sentinels", "placeholders", "encoder_cache", "encoding", "merging", "pipeline")
+STAGES = list(stages())
 """In the order in which data flows: each depends on those before it, and on none behind it."""
 
 

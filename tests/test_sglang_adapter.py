@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from conformance import known_failures
+from conformance.adapters import check_sglang, sglang_cpu
 from conformance.adapters import sglang as adapter
-from conformance.adapters import sglang_cpu
 from conformance.adapters import sglang_items as translate
 from conformance.adapters.sglang import SglangEngine
 from conformance.engine import METHODS
@@ -46,6 +47,13 @@ def test_a_missing_sglang_is_one_sentence_that_says_what_to_install(monkeypatch:
 
 def test_the_engine_has_no_method_that_the_protocol_does_not_know() -> None:
     assert [name for name in vars(SglangEngine) if not name.startswith("_") and name not in (*METHODS, "name", "traits")] == []
+
+
+def test_every_known_failure_is_seen_without_the_suite_too() -> None:
+    path = known_failures.shipped("sglang")
+    assert path is not None
+    seen = {id for requirements, _ in check_sglang.CHECKS for id in requirements.split(", ")}
+    assert seen == set(known_failures.read(path, sglang_cpu.VERSION))
 
 
 @pytest.mark.usefixtures("absent")

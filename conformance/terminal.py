@@ -123,7 +123,7 @@ def _stages(report: Report) -> RenderableType:
     present = {finding.requirement.stage for finding in report.findings}
     table = Table(box=None, pad_edge=False)
     table.add_column("stage", no_wrap=True)
-    table.add_column("what it is about", style="dim")
+    table.add_column("what it is about", style="dim", no_wrap=True, overflow="ellipsis", ratio=1)
     shown = [verdict for verdict in reversed(Verdict) if report.counts[verdict]]
     for verdict in shown:
         table.add_column(str(verdict), justify="right", style=MARKS[verdict][1])

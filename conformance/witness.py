@@ -71,6 +71,9 @@ class Witness:
         """Whether the engine has a method, for a rule that prepares its input with the engine's own means."""
         return callable(getattr(self._subject, method, None))
 
+    def __repr__(self) -> str:
+        return f"an object of the protocol {self._protocol.__name__}"
+
     def __getattr__(self, method: str) -> Any:
         reader = getattr(getattr(self._protocol, method, None), "reader", None)
         if reader is None:

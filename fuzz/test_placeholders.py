@@ -7,7 +7,7 @@ from conformance.cases import Exact, Pair
 from conformance.oracles import placeholders as oracle
 from conformance.prompts import BadSpans, Pairing, Prompt, draw
 from fuzz.search import searches
-from fuzz.strategies.prompts import bad_spans, broken_pairings, drawings, pairings, prompts
+from fuzz.strategies.prompts import broken_pairings, drawings, outside, overlapping, pairings, prompts
 
 HASHES = st.integers(0, 2**64 - 1)
 
@@ -45,8 +45,13 @@ def test_any_two_caller_hashes() -> SearchStrategy[Pair]:
 
 
 @searches("PLACEHOLDERS-07")
-def test_any_spans_that_overlap_or_leave_the_prompt() -> SearchStrategy[BadSpans]:
-    return bad_spans()
+def test_any_spans_that_overlap() -> SearchStrategy[BadSpans]:
+    return overlapping()
+
+
+@searches("PLACEHOLDERS-17")
+def test_any_span_that_leaves_the_prompt() -> SearchStrategy[BadSpans]:
+    return outside()
 
 
 @searches("PLACEHOLDERS-08")
@@ -56,7 +61,7 @@ def test_the_modalities_of_any_prompt() -> SearchStrategy[Exact]:
 
 @searches("PLACEHOLDERS-09")
 def test_the_modalities_of_any_spans_that_overlap_or_leave_the_prompt() -> SearchStrategy[BadSpans]:
-    return bad_spans()
+    return overlapping() | outside()
 
 
 @searches("PLACEHOLDERS-10")

@@ -34,7 +34,6 @@ ROOMY = 1 << 30
         "ENCODING-09",
         "ENCODING-13",
         "ENCODING-15",
-        "ENCODING-17",
         "ENCODING-22",
         "ENCODING-23",
     ),
@@ -225,7 +224,7 @@ def split_evenly(batch: Batch, encoders: Encoders, cache: EncoderCache | None) -
     return right.encode(batch, {modality: even(encoder) for modality, encoder in encoders.items()}, cache)
 
 
-@quirk("precomputed-or-raw", replaces="encode", bugs=(), caught_by=("ENCODING-16", "ENCODING-17"))
+@quirk("precomputed-or-raw", replaces="encode", bugs=(), caught_by=("ENCODING-16",))
 def not_mixed(batch: Batch, encoders: Encoders, cache: EncoderCache | None) -> Answers:
     """A batch in which some items are precomputed and some are not is not served at all."""
     if len({item.embedding is None for request, _ in batch for item in request.items}) > 1:

@@ -77,6 +77,7 @@ def own_array(input_ids: Ids, items: Sequence[Item]) -> Ids:
         "PLACEHOLDERS-07",
         "PLACEHOLDERS-10",
         "PLACEHOLDERS-11",
+        "PLACEHOLDERS-17",
     ),
 )
 def untouched(input_ids: Ids, items: Sequence[Item]) -> Ids:
@@ -180,7 +181,7 @@ def run_of_the_first(input_ids: Ids, items: Sequence[Item]) -> Ids:
     return padded
 
 
-@quirk("later-item-wins", replaces="pad_spans", bugs=(), caught_by=("PLACEHOLDERS-07",))
+@quirk("later-item-wins", replaces="pad_spans", bugs=(), caught_by=("PLACEHOLDERS-07", "PLACEHOLDERS-17"))
 def clips_and_overwrites(input_ids: Ids, items: Sequence[Item]) -> Ids:
     """Spans are clipped to the prompt, and of two items at one position the later one wins."""
     padded = input_ids.copy()
@@ -190,7 +191,7 @@ def clips_and_overwrites(input_ids: Ids, items: Sequence[Item]) -> Ids:
     return padded
 
 
-@quirk("padding-lengthens-the-prompt", replaces="pad_spans", bugs=("N03",), caught_by=("PLACEHOLDERS-07",))
+@quirk("padding-lengthens-the-prompt", replaces="pad_spans", bugs=("N03",), caught_by=("PLACEHOLDERS-07", "PLACEHOLDERS-17"))
 def by_list_assignment(input_ids: Ids, items: Sequence[Item]) -> Ids:
     """Spans are assigned to slices of a list, which grows when one leaves the prompt."""
     ids = input_ids.tolist()

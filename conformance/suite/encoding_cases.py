@@ -169,9 +169,9 @@ READY: dict[str, Batch] = {
 
 
 def beside(*items: Item) -> Batch:
-    """A prompt with these items, and healthy prompts around it."""
+    """A prompt with these items, and healthy prompts around it, all with precomputed embeddings."""
     return [
-        whole(request("before", 14, image(8, (1, 5)))),
+        whole(request("before", 14, precomputed(image(8, (1, 5))))),
         whole(request("bad", 14, *items)),
         whole(request("after", 14, precomputed(image(9, (1, 5))))),
     ]
@@ -182,7 +182,7 @@ WRONG_READY: dict[str, Batch] = {
     "one-long": beside(precomputed(image(1, (1, 5)), torch.ones(6, 5))),
     "no-rows": beside(precomputed(image(1, (1, 5)), torch.ones(0, 5))),
     "one-dimension": beside(precomputed(image(1, (1, 5)), torch.ones(5))),
-    "narrower-than-its-neighbour": beside(precomputed(image(1, (1, 5)), torch.ones(5, 3)), image(2, (8, 12))),
+    "narrower-than-its-neighbour": beside(precomputed(image(1, (1, 5)), torch.ones(5, 3)), precomputed(image(2, (8, 12)))),
 }
 
 FAULTY: Batch = [

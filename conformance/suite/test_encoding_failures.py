@@ -1,5 +1,7 @@
 """ENCODING: what goes wrong with one item, and whom it concerns; what the cache remembers of a batch."""
 
+from contextlib import suppress
+
 import torch
 
 from conformance.compare import equal, holds
@@ -20,9 +22,11 @@ from conformance.suite.encoding_cases import (
     Fault,
 )  # fmt: skip
 from conformance.suite.encoding_checks import fails, serves, serves_in_conflict, serves_or_fails
+from conformance.witness import EngineRaised
 from reference.items import Chunk, Modality
 
 CACHE = ("open_encoder_cache", "encode")
+
 ROW_BYTES = HIDDEN * 4
 ROOMY = 1 << 20
 
@@ -70,7 +74,8 @@ def test_nothing_of_a_failed_item_is_cached(engine: Engine, case: Fault) -> None
     """Wrong rows MUST NOT enter the cache: once the encoder is well again, the item MUST be encoded anew."""
     cache, ill, well = engine.open_encoder_cache(ROOMY), Encoders(), Encoders()
     ill[Modality.IMAGE].finish = case.finish
-    engine.encode(FAULTY, ill, cache)
+    with suppress(EngineRaised):  # that the batch may not fail as a whole is another requirement
+        engine.encode(FAULTY, ill, cache)
     serves(engine.encode(FAULTY, well, cache), FAULTY)
     holds("image 1 of 5 rows" in well.seen, "the item that failed was not encoded anew")
 

@@ -98,7 +98,7 @@ def test_a_placeholder_outside_the_spans_is_text(engine: Engine, case: Feed) -> 
 def test_merging_does_not_touch_its_arguments(engine: Engine, case: Feed) -> None:
     """Merging MUST leave the caller's ids, rows and table as they were.
 
-    The ids are the key of the prefix cache: clamped in place, they would lose the sentinels.
+    Whoever reads the ids after the merge (a prefix cache, a penalty, a draft model) would read others.
     """
     ids = chunk_ids(engine, case.prompt, case.chunk)
     given, rows, table = ids.copy(), case.rows.clone(), case.table.clone()

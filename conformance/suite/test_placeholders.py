@@ -7,7 +7,7 @@ from conformance.compare import differ, equal, holds, refuses
 from conformance.engine import Engine
 from conformance.oracles import placeholders as oracle
 from conformance.prompts import BadSpans, Prompt, draw, picture
-from conformance.requirement import SGLANG, requirement
+from conformance.requirement import SGLANG, SHOULD, requirement
 from reference.items import Item, Span
 
 SEARCHES = {
@@ -41,11 +41,13 @@ WITH_MEDIA = {name: prompt for name, prompt in PROMPTS.items() if prompt.items}
 NAMED = Prompt(draw(".iiiiii.ii").input_ids, (picture("i", (Span(1, 6), Span(8, 9)), caller_hash=1),))
 
 
-BAD_SPANS = {
+OVERLAPPING = {
     "overlap": BadSpans(8, (picture("i", (Span(1, 3),)), picture("v", (Span(3, 5),)))),
     "overlap-in-another-order": BadSpans(8, (picture("i", (Span(3, 5),)), picture("v", (Span(1, 3),)))),
     "one-inside-another": BadSpans(8, (picture("i", (Span(0, 6),)), picture("a", (Span(2, 3),)))),
     "the-same-span-twice": BadSpans(8, (picture("i", (Span(1, 3),)), picture("j", (Span(1, 3),)))),
+}
+OUTSIDE = {
     "one-position-too-far": BadSpans(8, (picture("i", (Span(6, 8),)),)),
     "begins-past-the-end": BadSpans(8, (picture("i", (Span(9, 9),)),)),
     "empty-prompt": BadSpans(0, (picture("i", (Span(0, 0),)),)),
@@ -151,9 +153,9 @@ def test_a_callers_hash_stands_for_the_item(engine: Engine, case: Pair) -> None:
     CALLER_HASHES[engine.traits.caller_hashes](engine, draw(".iiiiii.ii.").input_ids, one, other, renamed)
 
 
-@requirement("PLACEHOLDERS-07", needs="pad_spans", cases=BAD_SPANS, bugs=("W06", "N03"))
-def test_padding_refuses_spans_that_overlap_or_leave_the_prompt(engine: Engine, case: BadSpans) -> None:
-    """Padding MUST refuse spans that overlap or end outside the prompt: some position would get a wrong item's id."""
+@requirement("PLACEHOLDERS-07", needs="pad_spans", cases=OVERLAPPING, bugs=("W06",))
+def test_padding_refuses_spans_that_overlap(engine: Engine, case: BadSpans) -> None:
+    """Padding MUST refuse spans that overlap: some position would get the id of a wrong item."""
     ids = np.arange(20, 20 + case.length, dtype=np.int64)
     refuses(lambda: engine.pad_spans(ids, case.items), f"{[item.spans for item in case.items]} in {case.length} positions")
 
@@ -170,7 +172,17 @@ def test_each_position_has_the_modality_of_its_span(engine: Engine, case: Exact)
     equal(engine.token_modalities(*case.given), case.expected, "the modalities")
 
 
-@requirement("PLACEHOLDERS-09", needs="token_modalities", cases=BAD_SPANS)
+@requirement("PLACEHOLDERS-17", needs="pad_spans", cases=OUTSIDE, bugs=("N03",), level=SHOULD)
+def test_padding_refuses_spans_outside_the_prompt(engine: Engine, case: BadSpans) -> None:
+    """Padding SHOULD refuse a span that ends outside the prompt: a part of the item has no place in it.
+
+    An engine that cuts long prompts may cut the span with them; the length of the prompt stays as it was.
+    """
+    ids = np.arange(20, 20 + case.length, dtype=np.int64)
+    refuses(lambda: engine.pad_spans(ids, case.items), f"{[item.spans for item in case.items]} in {case.length} positions")
+
+
+@requirement("PLACEHOLDERS-09", needs="token_modalities", cases=OVERLAPPING | OUTSIDE)
 def test_modalities_refuse_spans_that_overlap_or_leave_the_prompt(engine: Engine, case: BadSpans) -> None:
     """Token modalities MUST NOT be given for spans that overlap or end outside the prompt."""
     what = f"{[item.spans for item in case.items]} in {case.length} positions"

@@ -61,12 +61,19 @@ def broken_pairings(choose: st.DrawFn) -> Pairing:
 
 
 @st.composite
-def bad_spans(choose: st.DrawFn) -> BadSpans:
-    """Two items of which one overlaps the other or the end of the prompt; shrinks to short spans at the beginning."""
+def overlapping(choose: st.DrawFn) -> BadSpans:
+    """Two items of which one overlaps the other, in a prompt that holds both; shrinks to short spans at the beginning."""
     first, length, shift = choose(st.integers(0, 9)), choose(st.integers(1, 9)), choose(st.integers(-9, 9))
     span = Span(first, first + length - 1)
     start = max(min(first + shift, span.last), 0)
     other = Span(start, start + max(span.first - start, choose(st.integers(0, 9))))
     end = max(span.last, other.last) + 1
-    overlapping = BadSpans(end, (picture("i", (span,)), picture("v", (other,))))
-    return choose(st.sampled_from([overlapping, BadSpans(span.last, (picture("i", (span,)),))]))
+    return BadSpans(end, (picture("i", (span,)), picture("v", (other,))))
+
+
+@st.composite
+def outside(choose: st.DrawFn) -> BadSpans:
+    """An item that ends outside its prompt, by 1 to 9 positions; shrinks to one position and an empty prompt."""
+    first, length = choose(st.integers(0, 9)), choose(st.integers(1, 9))
+    prompt_length = max(first + length - choose(st.integers(1, 9)), 0)
+    return BadSpans(prompt_length, (picture("i", (Span(first, first + length - 1),)),))

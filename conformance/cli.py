@@ -77,7 +77,7 @@ def run(
         cases=tuple(case or ()),
     )
     made = prove(subject, engine, selection, entries)
-    out.print(terminal.render(made, verbose=verbose))
+    out.print(terminal.render(made, width=out.width, verbose=verbose))
     for path, write in ((json_file, made.write_json), (junit_file, made.write_junit)):
         if path is not None:
             write(path)

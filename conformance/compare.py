@@ -110,7 +110,7 @@ def _bits(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _show(value: Any, limit: int = 120) -> str:
-    if isinstance(value, torch.Tensor):
+    if isinstance(value, torch.Tensor | np.ndarray):
         value = value.tolist()
     if isinstance(value, bytes):
         value = value.hex()

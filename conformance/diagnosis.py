@@ -1,13 +1,13 @@
 """Diagnosis: which known faults would explain what an engine got wrong.
 
 The cases of a failed requirement are run once more, against the reference with each quirk that the requirement is known
-to catch. A quirk is a suspect when every case that it fails fails in the engine too, and in the same way. The fewest
-suspects that cover the most failing cases are named, each with the cases that it explains; it explains them *exactly* if
-it gave the engine's own answers. Identities are opaque, so that there only the way can agree.
+to catch. A quirk explains a case that fails in both and in the same way; it explains it *exactly* if it gave the engine's
+own answers. Identities are opaque, so that there only the way can agree. The fewest quirks that explain the most cases
+are named; of equals the one that fails least elsewhere.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,33 +33,40 @@ class Diagnosis:
 
 def diagnose(requirement: Requirement, observed: Mapping[str, Outcome]) -> tuple[Diagnosis, ...]:
     """The quirks that explain these outcomes of the requirement's own cases, the one that explains most first."""
-    failing = {name for name, outcome in observed.items() if outcome.verdict is Verdict.FAIL}
-    named_by = (_suspect(requirement, name, observed) for name, one in quirks.items() if requirement.id in one.caught_by)
-    suspects = [suspect for suspect in named_by if suspect is not None and failing.issuperset(suspect.cases)]
-    named = []
-    while suspects and failing:
-        best = max(suspects, key=lambda suspect: (len(failing.intersection(suspect.cases)), suspect.exact))
-        if not failing.intersection(best.cases):
+    left = {name for name, outcome in observed.items() if outcome.verdict is Verdict.FAIL}
+    suspects = [_Suspect(requirement, name, observed) for name, one in quirks.items() if requirement.id in one.caught_by]
+    named: list[Diagnosis] = []
+    while left and suspects:
+        best = max(suspects, key=lambda suspect: suspect.weight(left))
+        explained = tuple(case for case in best.explained if case in left)
+        if not explained:
             break
-        named.append(best)
-        failing -= set(best.cases)
+        quirk = quirks[best.name]
+        named.append(Diagnosis(best.name, explained, best.exact.issuperset(explained), quirk.sentence, quirk.bugs))
+        left -= set(explained)
     return tuple(named)
 
 
-def _suspect(requirement: Requirement, name: str, observed: Mapping[str, Outcome]) -> Diagnosis | None:
-    quirk = quirks[name]
-    engine = quirk.engine()
-    outcomes = {case: trial.run(requirement, requirement.cases[case], engine, spec=engine.name) for case in observed}
-    failing = tuple(case for case, outcome in outcomes.items() if outcome.verdict is Verdict.FAIL)
-    if not failing or any(_way(outcomes[case]) != _way(observed[case]) for case in failing):
-        return None
-    exact = all(_telling(outcomes[case]) and _plain(outcomes[case]) == _plain(observed[case]) for case in failing)
-    return Diagnosis(name, failing, exact, quirk.sentence, quirk.bugs)
+class _Suspect:
+    """A quirk: the failing cases of the engine that it explains, those that it explains exactly, and how many it fails."""
+
+    def __init__(self, requirement: Requirement, name: str, observed: Mapping[str, Outcome]) -> None:
+        self.name = name
+        engine = quirks[name].engine()
+        ours = {case: trial.run(requirement, requirement.cases[case], engine, spec=engine.name) for case in observed}
+        failing = [case for case, outcome in ours.items() if outcome.verdict is Verdict.FAIL]
+        self.failing = len(failing)
+        self.explained = [case for case in failing if _way(ours[case]) == _way(observed[case])]
+        self.exact = {case for case in self.explained if _telling(ours[case]) and _plain(ours[case]) == _plain(observed[case])}
+
+    def weight(self, left: Collection[str]) -> tuple[int, int, int]:
+        """How well it explains the cases that are left: how many, how many exactly, and how little it fails elsewhere."""
+        return sum(case in left for case in self.explained), sum(case in left for case in self.exact), -self.failing
 
 
 def _way(outcome: Outcome) -> str:
-    """What was wrong, without the values: a message up to the first colon or comma."""
-    return re.split("[:,]", outcome.message)[0]
+    """What was wrong, without the values: a message up to the first colon or comma, or to what was raised."""
+    return re.split("[:,]| raised ", f"{outcome.verdict} {outcome.message}")[0]
 
 
 def _telling(outcome: Outcome) -> bool:

@@ -53,9 +53,10 @@ def progress(console: Console) -> Iterator[SessionProgress]:
         yield SessionProgress(planned, started, ended)
 
 
-def render(report: Report, *, verbose: bool = False) -> Group:
+def render(report: Report, *, width: int, verbose: bool = False) -> Group:
     """The whole report, worst first: requirements that do not hold with what is known of them, then a table of stages.
 
+    width: of the terminal; a narrow one is spared what each stage is about.
     verbose: every requirement with its sentence, also those that hold.
     """
     parts: list[RenderableType] = [_head(report)]
@@ -64,7 +65,7 @@ def render(report: Report, *, verbose: bool = False) -> Group:
             parts += ["", _detail(finding)]
     if verbose:
         parts += ["", _every_requirement(report)]
-    parts += ["", _stages(report)]
+    parts += ["", _stages(report, wide=width >= 110)]
     parts += [Text(f"fault of the suite: {fault}", style="bold magenta") for fault in report.faults]
     parts += ["", _headline(report)]
     return Group(*parts)
@@ -119,23 +120,26 @@ def _every_requirement(report: Report) -> RenderableType:
     return table
 
 
-def _stages(report: Report) -> RenderableType:
+def _stages(report: Report, *, wide: bool) -> RenderableType:
     present = {finding.requirement.stage for finding in report.findings}
     table = Table(box=None, pad_edge=False)
     table.add_column("stage", no_wrap=True)
-    table.add_column("what it is about", style="dim", no_wrap=True, overflow="ellipsis", ratio=1)
+    if wide:
+        table.add_column("what it is about", style="dim")
     shown = [verdict for verdict in reversed(Verdict) if report.counts[verdict]]
     for verdict in shown:
-        table.add_column(str(verdict), justify="right", style=MARKS[verdict][1])
-    table.add_column("cases", justify="right")
-    table.add_column("time", justify="right")
+        table.add_column(
+            str(verdict), justify="right", style=MARKS[verdict][1], min_width=len(max(str(verdict).split(), key=len))
+        )
+    table.add_column("cases", justify="right", no_wrap=True)
+    table.add_column("time", justify="right", no_wrap=True)
     for stage, about in stages().items():
         if stage not in present:
             continue
         findings = [finding for finding in report.findings if finding.requirement.stage == stage]
         counts = [sum(finding.verdict is verdict for finding in findings) for verdict in shown]
         cases, time = sum(finding.cases for finding in findings), sum(finding.duration_s for finding in findings)
-        table.add_row(stage, about, *(str(count or "") for count in counts), str(cases), f"{time:.1f} s")
+        table.add_row(stage, *([about] if wide else []), *(str(count or "") for count in counts), str(cases), f"{time:.1f} s")
     return table
 
 

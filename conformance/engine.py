@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 
 from conformance import returns as answer
-from conformance.checkpoint import Checkpoint
 from conformance.returns import Opens, returns
+from conformance.world.checkpoint import Checkpoint
 from reference.items import Chunk, Item, Modality, Request, Span
 
 Encoder: TypeAlias = Callable[[Sequence[Item]], torch.Tensor | Sequence[torch.Tensor]]

@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from conformance.cases import Exact
-from conformance.doubles import image, precomputed, request, whole
 from conformance.oracles import encoding as oracle
 from conformance.oracles.encoding import Batch
 from conformance.suite.encoding_cases import Again, Chunked, Rows, beside
+from conformance.world.doubles import image, precomputed, request, whole
 from fuzz.search import searches
 from fuzz.strategies.batches import batches, chunkings, layouts
 from fuzz.strategies.feeds import chunks, lengths

@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from conformance.cases import Exact, Pair
-from conformance.feeds import Chunked, Feed, Fit
-from conformance.prompts import VOCABULARY
+from conformance.suite.merging_feeds import Chunked, Feed, Fit
+from conformance.world.prompts import VOCABULARY
 from fuzz.search import searches
 from fuzz.strategies.feeds import feeds, lengths
 from fuzz.strategies.prompts import prompts

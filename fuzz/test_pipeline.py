@@ -4,10 +4,10 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from conformance.cases import Exact, Pair
-from conformance.checkpoint import PLACEHOLDER
 from conformance.oracles import pipeline as oracle
-from conformance.pictures import TOKENS
 from conformance.suite.test_pipeline import Chunked, Mismatched
+from conformance.world.checkpoint import PLACEHOLDER
+from conformance.world.pictures import TOKENS
 from fuzz.search import searches
 from fuzz.strategies.pictures import prompts, replaced, swapped
 

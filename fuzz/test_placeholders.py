@@ -5,7 +5,7 @@ from hypothesis.strategies import SearchStrategy
 
 from conformance.cases import Exact, Pair
 from conformance.oracles import placeholders as oracle
-from conformance.prompts import BadSpans, Pairing, Prompt, draw
+from conformance.world.prompts import BadSpans, Pairing, Prompt, draw
 from fuzz.search import searches
 from fuzz.strategies.prompts import broken_pairings, drawings, outside, overlapping, pairings, prompts
 

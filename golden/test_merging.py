@@ -1,7 +1,7 @@
 """The length of embeddings, measured on SGLang."""
 
 from conformance.cases import Exact
-from conformance.feeds import Fit
+from conformance.suite.merging_feeds import Fit
 from golden.vectors import vectors
 
 

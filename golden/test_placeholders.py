@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conformance.cases import Exact
-from conformance.prompts import Pairing, Prompt
+from conformance.world.prompts import Pairing, Prompt
 from golden.vectors import vectors
 from reference.items import Item, Modality, Span
 

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import torch
 
-from conformance.doubles import image, request, whole
 from conformance.engine import Engine
+from conformance.world.doubles import image, request, whole
 from perf.sized import Job, sized
 from reference.items import Chunk, Item, Modality, Span
 

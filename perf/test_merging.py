@@ -4,8 +4,8 @@ import numpy as np
 import torch
 
 from conformance.engine import Engine
-from conformance.feeds import chunk_ids
-from conformance.prompts import Prompt, draw, picture
+from conformance.suite.merging_feeds import chunk_ids
+from conformance.world.prompts import Prompt, draw, picture
 from perf.sized import Job, sized
 from reference.items import Chunk, Span
 

@@ -1,8 +1,8 @@
 """What the whole path costs, on a tiny model."""
 
-from conformance.checkpoint import tiny_qwen2_vl
 from conformance.engine import Engine
-from conformance.pictures import pictures, render
+from conformance.world.checkpoint import tiny_qwen2_vl
+from conformance.world.pictures import pictures, render
 from perf.sized import Job, sized
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from conformance.engine import Engine
-from conformance.prompts import ITEM_STARTS, PAIRS, picture
+from conformance.world.prompts import ITEM_STARTS, PAIRS, picture
 from perf.sized import Job, sized
 from reference.items import Span
 

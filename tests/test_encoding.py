@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import torch
 
-from conformance.doubles import CountingEncoder, Encoders, audio, image, precomputed, request, video, whole
 from conformance.suite.encoding_cases import FOLLOWED
+from conformance.world.doubles import CountingEncoder, Encoders, audio, image, precomputed, request, video, whole
 from reference.encoding import EncodingError, count_in_chunk, encode, find_encoder, slice_chunk
 from reference.items import Chunk, Item, Modality, Span
 

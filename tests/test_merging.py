@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from conformance.feeds import feed
-from conformance.prompts import draw
+from conformance.suite.merging_feeds import feed
+from conformance.world.prompts import draw
 from reference.items import Chunk, Span
 from reference.merging import check_padding, fit_length, merge, sentinel_mask, span_mask
 from reference.placeholders import pad_spans

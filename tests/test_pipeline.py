@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from conformance.checkpoint import tiny_qwen2_vl
 from conformance.oracles import pipeline as oracle
-from conformance.pictures import PHOTOS, TOKENS, picture, pictures, render
+from conformance.world.checkpoint import tiny_qwen2_vl
+from conformance.world.pictures import PHOTOS, TOKENS, picture, pictures, render
 from reference import pipeline
 from reference.items import Span
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from conformance.prompts import ITEM_STARTS, PAIRS, draw
+from conformance.world.prompts import ITEM_STARTS, PAIRS, draw
 from reference.placeholders import find_spans, pad_pairs, token_modalities
 
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from PIL.Image import Image
 
-from conformance.checkpoint import Checkpoint
 from conformance.engine import Prefill, Profile, Traits
+from conformance.world.checkpoint import Checkpoint
 from reference import encoding as _encoding
 from reference import identity as _identity
 from reference import merging as _merging

@@ -20,8 +20,8 @@ from PIL.Image import Image
 from conformance.adapters import sglang_cpu
 from conformance.adapters import sglang_items as translate
 from conformance.adapters import sglang_steps as steps
-from conformance.checkpoint import Checkpoint
 from conformance.engine import Encoder, Prefill, Profile, Traits
+from conformance.world.checkpoint import Checkpoint
 from reference.items import Chunk, Format, Item, Modality, Request, Span
 
 

@@ -6,7 +6,7 @@ import the whole server, and the server expects a GPU machine with some sixty pa
 1. Packages that are not installed. Those that the server imports, but the pipeline never calls, are replaced by
    stand-ins while SGLang's modules are imported. An installed package is always used as it is, and nobody but SGLang
    gets to see a stand-in: transformers, for one, asks what is installed and acts on the answer.
-2. torchvision beside a CPU build of torch (see `conformance.torchvision_cpu`).
+2. torchvision beside a CPU build of torch (see `conformance.world.torchvision_cpu`).
 3. What a server sets up when it starts: its settings, which a few functions read, and the one embedding cache of the
    process. Here they are those of a server that was started without options.
 4. Warnings and log lines about the missing GPU.
@@ -30,7 +30,7 @@ from types import ModuleType
 from typing import Any
 
 from conformance.loading import EngineNotLoaded
-from conformance.torchvision_cpu import complete_torchvision
+from conformance.world.torchvision_cpu import complete_torchvision
 
 VERSION = "0.5.23"
 """The version whose imports `REPLACEABLE` lists."""

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 import torch
 
-from conformance.doubles import HIDDEN, encoded, label
+from conformance.world.doubles import HIDDEN, encoded, label
 from reference.items import Chunk, Item, Modality, Request, Span
 
 Batch: TypeAlias = Sequence[tuple[Request, Chunk]]

@@ -1,6 +1,6 @@
 """What is obviously right about the pipeline: transformers' own way from a prompt to the logits.
 
-Ids and places are spelled out byte by byte, with no tokenizer. Prompts are written as in `conformance.pictures`, and
+Ids and places are spelled out byte by byte, with no tokenizer. Prompts are written as in `conformance.world.pictures`, and
 everything is about the tiny Qwen2-VL.
 """
 
@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from conformance.checkpoint import SPECIAL_TOKENS, tiny_qwen2_vl
-from conformance.pictures import TOKENS, names, picture, pictures, render
+from conformance.world.checkpoint import SPECIAL_TOKENS, tiny_qwen2_vl
+from conformance.world.pictures import TOKENS, names, picture, pictures, render
 
 PAD = 256 + SPECIAL_TOKENS.index("<|image_pad|>")
 

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from conformance.prompts import PLACEHOLDERS
 from conformance.quirk import quirk
+from conformance.world.prompts import PLACEHOLDERS
 from reference import merging as right
 from reference.items import Chunk, Item, all_spans
 

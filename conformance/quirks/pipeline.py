@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from PIL import Image
 
-from conformance.checkpoint import Checkpoint
 from conformance.engine import Prefill
 from conformance.quirk import quirk
+from conformance.world.checkpoint import Checkpoint
 from reference import pipeline as right
 from reference.encoder_cache import EncoderCache
 from reference.encoding import count_in_chunk

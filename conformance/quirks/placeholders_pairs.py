@@ -6,8 +6,8 @@ from itertools import chain, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.prompts import PLACEHOLDERS
 from conformance.quirk import quirk
+from conformance.world.prompts import PLACEHOLDERS
 from reference import placeholders as right
 from reference.items import Item, Modality
 from reference.sentinels import SHIFT, fill, item_sentinels

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import torch
 
 from conformance.cases import Exact
-from conformance.doubles import Finish, audio, image, precomputed, request, video, whole
 from conformance.oracles import encoding as oracle
 from conformance.oracles.encoding import Batch
+from conformance.world.doubles import Finish, audio, image, precomputed, request, video, whole
 from reference.items import Chunk, Item, Request, Span
 
 ONE = (Span(2, 6),)

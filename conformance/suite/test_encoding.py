@@ -8,7 +8,6 @@ import torch
 
 from conformance.cases import Exact
 from conformance.compare import equal, refuses
-from conformance.doubles import CountingEncoder, Encoders, encoded, medium
 from conformance.engine import Engine
 from conformance.oracles import encoding as oracle
 from conformance.oracles.encoding import Batch
@@ -31,6 +30,7 @@ from conformance.suite.encoding_cases import (
     Rows,
 )  # fmt: skip
 from conformance.suite.encoding_checks import rows_of, serves, serves_in_conflict
+from conformance.world.doubles import CountingEncoder, Encoders, encoded, medium
 from reference.items import Chunk, Modality, Span
 
 

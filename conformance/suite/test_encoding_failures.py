@@ -5,7 +5,6 @@ from contextlib import suppress
 import torch
 
 from conformance.compare import equal, holds
-from conformance.doubles import HIDDEN, CountingEncoder, Encoders, Finish, identity, image, request, whole
 from conformance.engine import Engine
 from conformance.oracles import encoding as oracle
 from conformance.oracles.encoding import Batch
@@ -23,6 +22,7 @@ from conformance.suite.encoding_cases import (
 )  # fmt: skip
 from conformance.suite.encoding_checks import fails, serves, serves_in_conflict, serves_or_fails
 from conformance.witness import EngineRaised
+from conformance.world.doubles import HIDDEN, CountingEncoder, Encoders, Finish, identity, image, request, whole
 from reference.items import Chunk, Modality
 
 CACHE = ("open_encoder_cache", "encode")

@@ -7,10 +7,10 @@ import torch
 from conformance.cases import Exact, Pair
 from conformance.compare import equal, holds, refuses, unless_refused
 from conformance.engine import Engine
-from conformance.feeds import HIDDEN, Chunked, Feed, Fit, chunk_ids, feed, merged
 from conformance.oracles import merging as oracle
-from conformance.prompts import VOCABULARY, draw
 from conformance.requirement import SHOULD, requirement
+from conformance.suite.merging_feeds import HIDDEN, Chunked, Feed, Fit, chunk_ids, feed, merged
+from conformance.world.prompts import VOCABULARY, draw
 from reference.items import Chunk
 
 FEEDS = {

@@ -5,10 +5,10 @@ import torch
 from conformance.cases import Pair
 from conformance.compare import equal, refuses
 from conformance.engine import Engine
-from conformance.feeds import HIDDEN, Feed, chunk_ids, feed, stacked
 from conformance.oracles import merging as oracle
-from conformance.prompts import draw
 from conformance.requirement import requirement
+from conformance.suite.merging_feeds import HIDDEN, Feed, chunk_ids, feed, stacked
+from conformance.world.prompts import draw
 from reference.items import Chunk
 
 FEEDS = {

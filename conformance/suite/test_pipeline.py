@@ -1,6 +1,6 @@
 """PIPELINE: from a prompt and its pictures to what enters the language model, and what it answers.
 
-The engine serves a real but tiny Qwen2-VL. Prompts name their pictures in braces, see `conformance.pictures`.
+The engine serves a real but tiny Qwen2-VL. Prompts name their pictures in braces, see `conformance.world.pictures`.
 """
 
 from typing import NamedTuple
@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from conformance.cases import Exact, Pair
-from conformance.checkpoint import PLACEHOLDER, tiny_qwen2_vl
 from conformance.compare import equal, refuses, unless_refused
 from conformance.engine import Engine, Prefill
 from conformance.oracles import pipeline as oracle
-from conformance.pictures import picture, pictures, render
 from conformance.requirement import requirement
+from conformance.world.checkpoint import PLACEHOLDER, tiny_qwen2_vl
+from conformance.world.pictures import picture, pictures, render
 
 
 class Chunked(NamedTuple):

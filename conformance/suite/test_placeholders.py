@@ -6,8 +6,8 @@ from conformance.cases import Exact, Pair
 from conformance.compare import differ, equal, holds, refuses
 from conformance.engine import Engine
 from conformance.oracles import placeholders as oracle
-from conformance.prompts import BadSpans, Prompt, draw, picture
 from conformance.requirement import SGLANG, SHOULD, requirement
+from conformance.world.prompts import BadSpans, Prompt, draw, picture
 from reference.items import Item, Span
 
 SEARCHES = {

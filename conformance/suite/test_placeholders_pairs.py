@@ -6,8 +6,8 @@ from conformance.cases import Exact
 from conformance.compare import equal, holds, refuses
 from conformance.engine import Engine
 from conformance.oracles import placeholders as oracle
-from conformance.prompts import Pairing, draw
 from conformance.requirement import SGLANG, requirement
+from conformance.world.prompts import Pairing, draw
 
 FLAT = {
     "one-picture": ".<iiiii>.",

@@ -1,10 +1,10 @@
-"""Prompts with media, and the steps that compute them (see `conformance.doubles`)."""
+"""Prompts with media, and the steps that compute them (see `conformance.world.doubles`)."""
 
 from hypothesis import strategies as st
 
-from conformance.doubles import medium, precomputed, request
 from conformance.oracles.encoding import Batch
 from conformance.suite.encoding_cases import Chunked
+from conformance.world.doubles import medium, precomputed, request
 from fuzz.strategies.feeds import chunks, lengths
 from reference.items import Chunk, Item, Modality, Request, Span
 

@@ -1,10 +1,10 @@
-"""What a merge is asked (see `conformance.feeds`)."""
+"""What a merge is asked (see `conformance.suite.merging_feeds`)."""
 
 import torch
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from conformance.feeds import Feed, feed
+from conformance.suite.merging_feeds import Feed, feed
 from fuzz.strategies.prompts import ANYTHING, prompts
 from reference.items import Chunk
 

@@ -1,11 +1,11 @@
-"""Prompts with pictures, as `conformance.pictures` writes them."""
+"""Prompts with pictures, as `conformance.world.pictures` writes them."""
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from conformance.cases import Pair
-from conformance.checkpoint import SPECIAL_TOKENS
-from conformance.pictures import TOKENS
+from conformance.world.checkpoint import SPECIAL_TOKENS
+from conformance.world.pictures import TOKENS
 
 ALPHABET = st.characters(max_codepoint=0x24F, exclude_characters="{}<|>") | st.sampled_from("\u0301写真🙂")
 """Latin letters, controls and white space, a combining accent, and characters of three and four bytes."""

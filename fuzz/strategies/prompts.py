@@ -1,9 +1,9 @@
-"""Prompts with media, as drawings (see `conformance.prompts`)."""
+"""Prompts with media, as drawings (see `conformance.world.prompts`)."""
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from conformance.prompts import MODALITIES, BadSpans, Pairing, Prompt, draw, picture
+from conformance.world.prompts import MODALITIES, BadSpans, Pairing, Prompt, draw, picture
 from reference.items import Span
 
 LETTERS = "".join(MODALITIES)

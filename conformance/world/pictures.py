@@ -13,7 +13,7 @@ from PIL import Image
 PHOTOS = Path(__file__).parent / "photos"
 
 TOKENS = {"astronaut": 16, "chelsea": 24, "coffee": 24, "rocket": 18, "eye": 4, "cup": 4}
-"""Every picture, with the number of its tokens in `conformance.checkpoint.tiny_qwen2_vl`."""
+"""Every picture, with the number of its tokens in `conformance.world.checkpoint.tiny_qwen2_vl`."""
 
 _DETAILS = {"eye": ("chelsea", (88, 52, 144, 108)), "cup": ("coffee", (104, 40, 160, 96))}
 

@@ -6,14 +6,14 @@
 3. The weights are integers of numpy's PCG64, scaled. torch's own initialisation gives other values on other CPUs.
 """
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 import torch
 
-from conformance.checkpoint import SPECIAL_TOKENS
-from conformance.torchvision_cpu import complete_torchvision
+from conformance.world.torchvision_cpu import complete_torchvision
 
 complete_torchvision()
 transformers: Any = import_module("transformers")  # by name: it has to come second, and its types are unfinished
@@ -22,11 +22,11 @@ PIXELS = {"shortest_edge": 4 * 28**2, "longest_edge": 24 * 28**2}
 """The fewest and the most pixels of a picture (not edges, in spite of the names): 4 to 24 tokens of 28 x 28 pixels."""
 
 
-def byte_tokenizer() -> Any:
+def byte_tokenizer(special_tokens: Sequence[str]) -> Any:
     """Qwen2's tokenizer with a vocabulary of the 256 bytes, no merges, and the special tokens."""
     characters = import_module("transformers.convert_slow_tokenizer").bytes_to_unicode()
     vocabulary = {character: byte for byte, character in characters.items()}
-    return transformers.Qwen2Tokenizer(vocab=vocabulary, merges=[], extra_special_tokens=list(SPECIAL_TOKENS))
+    return transformers.Qwen2Tokenizer(vocab=vocabulary, merges=[], extra_special_tokens=list(special_tokens))
 
 
 def processor(tokenizer: Any) -> Any:

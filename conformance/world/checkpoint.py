@@ -36,7 +36,7 @@ def tiny_qwen2_vl() -> Checkpoint:
     The tokenizer's ids are the 256 bytes, followed by the special tokens. It is built once a process, and everything
     that it needs of transformers is imported then.
     """
-    from conformance import qwen2_vl
+    from conformance.world import qwen2_vl
 
-    tokenizer = qwen2_vl.byte_tokenizer()
+    tokenizer = qwen2_vl.byte_tokenizer(SPECIAL_TOKENS)
     return Checkpoint(qwen2_vl.processor(tokenizer), qwen2_vl.model(tokenizer), PLACEHOLDER)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from conformance.compare import equal
 from conformance.engine import Engine
 from conformance.oracles.placeholders import media_positions
-from conformance.prompts import VOCABULARY, Prompt, draw
+from conformance.world.prompts import VOCABULARY, Prompt, draw
 from reference.items import Chunk
 
 HIDDEN = 4

@@ -16,8 +16,8 @@ from rich.table import Table
 import conformance
 from conformance import known_failures, report, terminal
 from conformance.bugs import bugs
-from conformance.engine import METHODS, Engine, Profile
-from conformance.loading import EngineNotLoaded, load, misspelt
+from conformance.engine import METHODS, Engine, EngineNotLoaded, Profile
+from conformance.loading import load, misspelt
 from conformance.quirks import quirks
 from conformance.requirement import requirements
 from conformance.session import Selection, Session

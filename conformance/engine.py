@@ -30,6 +30,10 @@ Encoder: TypeAlias = Callable[[Sequence[Item]], torch.Tensor | Sequence[torch.Te
 """A model's encoder: items of one modality -> their rows, one tensor [token_count, hidden] an item, or all in one."""
 
 
+class EngineNotLoaded(Exception):
+    """The engine that was named cannot be had; the message says why, and what would be right."""
+
+
 class Profile(StrEnum):
     """Who is bound: every engine, or those that promise the exact values of one scheme."""
 

@@ -10,14 +10,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from conformance.engine import METHODS, Traits
+from conformance.engine import METHODS, EngineNotLoaded, Traits
 from conformance.witness import capabilities
 
 GROUP = "mmproof.engines"
-
-
-class EngineNotLoaded(Exception):
-    """The engine that was named cannot be had; the message says why, and what would be right."""
 
 
 def load(spec: str) -> Any:

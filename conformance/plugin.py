@@ -21,8 +21,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if spec is None:
         return
     # only now: an inert plugin must not cost anybody the import of torch
-    from conformance.engine import Profile, Traits
-    from conformance.loading import EngineNotLoaded, load
+    from conformance.engine import EngineNotLoaded, Profile, Traits
+    from conformance.loading import load
     from conformance.session import Selection, Session
 
     try:

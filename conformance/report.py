@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 
 from conformance.diagnosis import Diagnosis, diagnose
 from conformance.known_failures import KnownFailure
-from conformance.requirement import MUST, Requirement, requirements
+from conformance.requirement import MUST, Requirement, requirements, stages
 from conformance.session import CaseResult, Session
 from conformance.trial import Verdict
 
@@ -54,7 +54,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that a session found. findings: worst first, then by stage and number."""
+    """Everything that a session found. findings: worst first, MUST before SHOULD, then by stage and number."""
 
     session: Session
     findings: tuple[Finding, ...]
@@ -153,7 +153,10 @@ def make(session: Session, known: Mapping[str, KnownFailure], duration_s: float)
         for one in chosen
         if one.id in session.not_applicable or session.planned.get(one.id)
     ]
-    findings.sort(key=lambda finding: (finding.verdict, finding.requirement.stage, finding.requirement.id))
+    order = list(stages())
+    findings.sort(
+        key=lambda one: (one.verdict, one.requirement.level is not MUST, order.index(one.requirement.stage), one.requirement.id)
+    )
     return Report(session, tuple(findings), tuple(session.faults), duration_s)
 
 

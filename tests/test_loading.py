@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from conformance.adapters.reference import ReferenceEngine
-from conformance.engine import Profile, Traits
-from conformance.loading import EngineNotLoaded, checked, load, misspelt
+from conformance.engine import EngineNotLoaded, Profile, Traits
+from conformance.loading import checked, load, misspelt
 from conformance.witness import EngineMisanswered, EngineRaised, Witness, capabilities
 
 ENGINE = "class Engine:\n    name, version = 'acme', '1'\n    def data_hash(self, data): return 7\n"

@@ -74,8 +74,8 @@ def test_the_worst_comes_first_and_the_run_fails(bad: Session) -> None:
     made = report.make(bad, {}, 1.0)
     assert [finding.requirement.id for finding in made.findings[:4]] == [
         "SENTINELS-03",
-        "SENTINELS-04",
         "SENTINELS-07",
+        "SENTINELS-04",
         "SENTINELS-01",
     ]
     assert made.exit_status == FAILED

@@ -12,8 +12,7 @@ from conformance.adapters import check_sglang, sglang_cpu
 from conformance.adapters import sglang as adapter
 from conformance.adapters import sglang_items as translate
 from conformance.adapters.sglang import SglangEngine
-from conformance.engine import METHODS
-from conformance.loading import EngineNotLoaded
+from conformance.engine import METHODS, EngineNotLoaded
 from reference.items import Chunk, Item, Modality, Span
 
 ABSENT = "a_package_that_nobody_has"

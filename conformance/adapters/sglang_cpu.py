@@ -29,7 +29,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from conformance.loading import EngineNotLoaded
+from conformance.engine import EngineNotLoaded
 from conformance.world.torchvision_cpu import complete_torchvision
 
 VERSION = "0.5.23"

@@ -153,7 +153,7 @@ def test_a_callers_hash_stands_for_the_item(engine: Engine, case: Pair) -> None:
     CALLER_HASHES[engine.traits.caller_hashes](engine, draw(".iiiiii.ii.").input_ids, one, other, renamed)
 
 
-@requirement("PLACEHOLDERS-07", needs="pad_spans", cases=OVERLAPPING, bugs=("W06",))
+@requirement("PLACEHOLDERS-07", needs="pad_spans", cases=OVERLAPPING)
 def test_padding_refuses_spans_that_overlap(engine: Engine, case: BadSpans) -> None:
     """Padding MUST refuse spans that overlap: some position would get the id of a wrong item."""
     ids = np.arange(20, 20 + case.length, dtype=np.int64)
@@ -172,7 +172,7 @@ def test_each_position_has_the_modality_of_its_span(engine: Engine, case: Exact)
     equal(engine.token_modalities(*case.given), case.expected, "the modalities")
 
 
-@requirement("PLACEHOLDERS-17", needs="pad_spans", cases=OUTSIDE, bugs=("N03",), level=SHOULD)
+@requirement("PLACEHOLDERS-17", needs="pad_spans", cases=OUTSIDE, bugs=("N03", "W06"), level=SHOULD)
 def test_padding_refuses_spans_outside_the_prompt(engine: Engine, case: BadSpans) -> None:
     """Padding SHOULD refuse a span that ends outside the prompt: a part of the item has no place in it.
 

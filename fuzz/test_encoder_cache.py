@@ -72,6 +72,11 @@ def test_any_fresh_value_replaces_the_old_one() -> SearchStrategy[Script]:
     return st.builds(lambda old, new: script(9, f"put a {old}", f"renew a {new}", f"get a {new}"), count, count)
 
 
+@searches("ENCODER_CACHE-10")
+def test_any_two_rows_of_a_batch() -> SearchStrategy[int]:
+    return st.integers(0, 8)
+
+
 @searches("ENCODER_CACHE-12")
 def test_clear_at_any_time() -> SearchStrategy[Script]:
     return scripts(("put", "put", "get", "get", "clear"))
@@ -80,6 +85,11 @@ def test_clear_at_any_time() -> SearchStrategy[Script]:
 @searches("ENCODER_CACHE-15")
 def test_any_pins_hold() -> SearchStrategy[Script]:
     return scripts(PINS)
+
+
+@searches("ENCODER_CACHE-16")
+def test_any_pins_are_released() -> SearchStrategy[Script]:
+    return scripts(("put", "put", "pin", "unpin", "unpin", "get"))
 
 
 @searches("ENCODER_CACHE-17")

@@ -39,3 +39,23 @@ def test_any_identity_has_the_exact_values() -> SearchStrategy[Exact]:
 @searches("SENTINELS-07")
 def test_any_hash_has_the_exact_values() -> SearchStrategy[Exact]:
     return HASHES.map(lambda value: Exact(value, oracle.expected(value.to_bytes(8, "big"))))
+
+
+@searches("SENTINELS-04")
+def test_any_other_number_is_refused() -> SearchStrategy[int]:
+    return st.integers(max_value=-1) | st.integers(min_value=2**64)
+
+
+@searches("SENTINELS-05")
+def test_any_larger_vocabulary_is_refused() -> SearchStrategy[int]:
+    return st.integers(1, 2**40)
+
+
+@searches("SENTINELS-08")
+def test_any_other_length_is_refused() -> SearchStrategy[bytes]:
+    return st.binary(max_size=80).filter(lambda identity: len(identity) != 32)
+
+
+@searches("SENTINELS-09")
+def test_any_smaller_vocabulary_is_taken() -> SearchStrategy[int]:
+    return st.integers(0, 999_999)

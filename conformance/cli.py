@@ -48,6 +48,7 @@ def run(
         Path | None, typer.Option(help="List of known failures; default: the one shipped for this engine.")
     ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the report as JSON.")] = None,
+    html_file: Annotated[Path | None, typer.Option("--html", help="Write the report as a page.")] = None,
     junit_file: Annotated[Path | None, typer.Option("--junit", help="Write the report as JUnit's XML.")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="List every requirement; show tracebacks.")] = False,
 ) -> None:
@@ -78,7 +79,7 @@ def run(
     )
     made = prove(subject, engine, selection, entries)
     out.print(terminal.render(made, width=out.width, verbose=verbose))
-    for path, write in ((json_file, made.write_json), (junit_file, made.write_junit)):
+    for path, write in ((json_file, made.write_json), (html_file, made.write_html), (junit_file, made.write_junit)):
         if path is not None:
             write(path)
     raise typer.Exit(made.exit_status)

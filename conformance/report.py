@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from conformance.bugs import bugs
 from conformance.diagnosis import Diagnosis, diagnose
 from conformance.known_failures import KnownFailure
 from conformance.requirement import MUST, Requirement, requirements, stages
@@ -129,6 +130,15 @@ class Report:
             if tag := _JUNIT_TAGS.get(finding.verdict):
                 ElementTree.SubElement(case, tag, message=finding.note or finding.message or str(finding.verdict))
         ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
+
+    def write_html(self, path: Path) -> None:
+        """One page that stands alone. Needs jinja2 (the extra `report`)."""
+        from jinja2 import Environment, StrictUndefined
+
+        template = (Path(__file__).parent / "report.html.jinja").read_text(encoding="utf-8")
+        page = Environment(autoescape=True, undefined=StrictUndefined).from_string(template)
+        shown = [str(verdict) for verdict in reversed(Verdict) if self.counts[verdict]]
+        path.write_text(page.render(self.as_json(), stages=stages(), verdicts=shown, bugs=bugs()), encoding="utf-8")
 
 
 _JUNIT_TAGS = {

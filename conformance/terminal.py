@@ -152,4 +152,5 @@ def _headline(report: Report) -> RenderableType:
     words += f"; {report.executed} of {report.planned} cases in {report.duration_s:.1f} s"
     if report.session.selection.is_partial:
         words += " (a partial run: it proves nothing about the whole)"
-    return Text(words, style="bold green" if status == 0 else "bold red")
+    held = "bold yellow" if report.counts[Verdict.KNOWN_FAILURE] else "bold green"
+    return Text(words, style="bold red" if status else held)

@@ -154,3 +154,12 @@ def test_junit_has_a_test_case_for_each_requirement(bad: Session, tmp_path: Path
     suite = ElementTree.parse(tmp_path / "junit.xml").getroot()
     assert suite.get("tests") == str(len(suite)) == "9"
     assert [case[0].tag if len(case) else "passed" for case in suite][:4] == ["failure", "failure", "skipped", "passed"]
+
+
+def test_the_page_names_every_requirement_and_escapes_what_it_shows(bad: Session, tmp_path: Path) -> None:
+    bad.faults.append("<script>")
+    report.make(bad, known(MESSAGE), 1.0).write_html(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert all(one in page for one in requirements if one.startswith("SENTINELS"))
+    assert "answers as the quirk <code>sentinel-of-30-bits</code> does" in page
+    assert "<script>" not in page

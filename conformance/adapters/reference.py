@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from PIL.Image import Image
 
-from conformance.engine import Prefill, Profile, Traits
+from conformance.engine import Profile, Traits
+from conformance.protocol.pipeline import Prefill
 from conformance.world.checkpoint import Checkpoint
 from reference import encoding as _encoding
 from reference import identity as _identity

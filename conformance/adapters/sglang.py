@@ -20,7 +20,9 @@ from PIL.Image import Image
 from conformance.adapters import sglang_cpu
 from conformance.adapters import sglang_items as translate
 from conformance.adapters import sglang_steps as steps
-from conformance.engine import Encoder, Prefill, Profile, Traits
+from conformance.engine import Profile, Traits
+from conformance.protocol.encoding import Encoder
+from conformance.protocol.pipeline import Prefill
 from conformance.world.checkpoint import Checkpoint
 from reference.items import Chunk, Format, Item, Modality, Request, Span
 

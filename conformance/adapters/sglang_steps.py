@@ -20,7 +20,8 @@ from PIL.Image import Image
 from conformance.adapters import sglang_cpu
 from conformance.adapters import sglang_items as translate
 from conformance.adapters.sglang_cpu import Sglang
-from conformance.engine import Encoder, Prefill
+from conformance.protocol.encoding import Encoder
+from conformance.protocol.pipeline import Prefill
 from conformance.world.checkpoint import Checkpoint
 from reference.items import Chunk, Item, Modality, Request, Span
 

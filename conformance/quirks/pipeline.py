@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from conformance.engine import Prefill
+from conformance.protocol.pipeline import Prefill
 from conformance.quirk import quirk
 from conformance.world.checkpoint import Checkpoint
 from reference import pipeline as right

@@ -9,8 +9,9 @@ import numpy as np
 
 from conformance.cases import Exact, Pair
 from conformance.compare import equal, refuses, unless_refused
-from conformance.engine import Engine, Prefill
+from conformance.engine import Engine
 from conformance.oracles import pipeline as oracle
+from conformance.protocol.pipeline import Prefill
 from conformance.requirement import requirement
 from conformance.world.checkpoint import PLACEHOLDER, tiny_qwen2_vl
 from conformance.world.pictures import picture, pictures, render

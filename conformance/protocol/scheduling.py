@@ -1,0 +1,7 @@
+"""Which positions are computed in which step."""
+
+from typing import Protocol
+
+
+class Scheduling(Protocol):
+    """Which positions are computed in which step."""

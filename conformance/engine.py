@@ -60,24 +60,6 @@ class Traits:
     profile: Profile = Profile.CORE
 
 
-STAGES = (
-    Media,
-    Planning,
-    Identity,
-    Sentinels,
-    Placeholders,
-    Positions,
-    PrefixCaches,
-    Scheduling,
-    EncoderCaches,
-    Encoding,
-    Pruning,
-    Merging,
-    Pipeline,
-)
-"""The protocols of the stages, in the order in which data flows."""
-
-
 class Engine(
     Media,
     Planning,
@@ -94,7 +76,7 @@ class Engine(
     Pipeline,
     Protocol,
 ):
-    """Everything that the suite can ask. Implement any part of it."""
+    """Everything that the suite can ask, stage by stage in the order in which data flows. Implement any part of it."""
 
     name: str
     version: str
@@ -105,5 +87,5 @@ class Engine(
         ...
 
 
-METHODS = [name for stage in STAGES for name, member in vars(stage).items() if hasattr(member, "reader")]
+METHODS = [name for stage in Engine.__bases__ for name, member in vars(stage).items() if hasattr(member, "reader")]
 """The names of all methods of the protocol, in its order."""

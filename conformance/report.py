@@ -167,7 +167,8 @@ def make(session: Session, known: Mapping[str, KnownFailure], duration_s: float)
     findings.sort(
         key=lambda one: (one.verdict, one.requirement.level is not MUST, order.index(one.requirement.stage), one.requirement.id)
     )
-    return Report(session, tuple(findings), tuple(session.faults), duration_s)
+    faults = session.faults if session.results or session.faults else [_why_nothing_ran(session)]
+    return Report(session, tuple(findings), tuple(faults), duration_s)
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:
@@ -182,6 +183,12 @@ def environment() -> dict[str, str]:
         "platform": f"{sys.platform} {platform.machine()}",
         **{package: _version(package) for package in PACKAGES},
     }
+
+
+def _why_nothing_ran(session: Session) -> str:
+    if session.selection.cases and not session.not_applicable:
+        return f"nothing ran: no chosen requirement has a case named {', '.join(session.selection.cases)}"
+    return "nothing ran: the engine has none of the methods that the chosen requirements ask"
 
 
 def _finding(session: Session, one: Requirement, results: Sequence[CaseResult], known: KnownFailure | None) -> Finding:

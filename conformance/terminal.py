@@ -66,7 +66,7 @@ def render(report: Report, *, width: int, verbose: bool = False) -> Group:
     if verbose:
         parts += ["", _every_requirement(report)]
     parts += ["", _stages(report, wide=width >= 110)]
-    parts += [Text(f"fault of the suite: {fault}", style="bold magenta") for fault in report.faults]
+    parts += [Text(f"{fault}", style="bold magenta") for fault in report.faults]
     parts += ["", _headline(report)]
     return Group(*parts)
 

@@ -132,7 +132,9 @@ def test_a_run_of_nothing_is_no_success() -> None:
         def count_in_chunk(self, spans: object, chunk: object) -> int:
             return 0
 
-    assert report.make(session(Other()), {}, 1.0).exit_status == SUITE_FAULT
+    made = report.make(session(Other()), {}, 1.0)
+    assert made.exit_status == SUITE_FAULT
+    assert made.faults == ("nothing ran: the engine has none of the methods that the chosen requirements ask",)
 
 
 @pytest.mark.parametrize(

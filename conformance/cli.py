@@ -88,7 +88,7 @@ def run(
 def prove(engine: Any, spec: str, selection: Selection, entries: dict[str, known_failures.KnownFailure]) -> report.Report:
     """Run the chosen requirements against an engine, in this process, with a progress bar where there is a terminal."""
     began = time.perf_counter()
-    with terminal.progress(err) as progress:
+    with terminal.progress() as progress:
         session = Session(engine, spec, selection, progress)
         os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # whatever else is installed has no say in a verdict
         options = ["-c", os.devnull, "--rootdir", str(HOME.parent), "--noconftest", "--import-mode=importlib"]

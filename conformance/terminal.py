@@ -1,5 +1,6 @@
 """The report as text: what a person reads."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -29,11 +30,17 @@ MARKS = {
 
 
 @contextmanager
-def progress(console: Console) -> Iterator[SessionProgress]:
-    """A bar that moves while the session runs, with the requirement at hand and the failures so far."""
+def progress() -> Iterator[SessionProgress]:
+    """A bar that moves while the session runs, with the requirement at hand and the failures so far.
+
+    It has a way to the terminal of its own: pytest captures whatever is written to standard error meanwhile.
+    """
     failing = TextColumn("[red]{task.fields[failing]}")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), failing)
-    with Progress(*columns, console=console, transient=True) as bar:
+    with (
+        open(os.dup(2), "w", encoding="utf-8") as to_terminal,
+        Progress(*columns, console=Console(file=to_terminal), transient=True) as bar,
+    ):
         task = bar.add_task("collecting", total=None, failing="")
         failed = 0
 

@@ -1,9 +1,6 @@
 """The SGLang adapter, where SGLang is not installed."""
 
-import importlib.util
 import sys
-from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -14,21 +11,6 @@ from conformance.adapters import sglang_items as translate
 from conformance.adapters.sglang import SglangEngine
 from conformance.engine import METHODS, EngineNotLoaded
 from reference.items import Chunk, Item, Modality, Span
-
-ABSENT = "a_package_that_nobody_has"
-
-
-@pytest.fixture
-def absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """SGLang imports a package that is not installed."""
-    monkeypatch.setattr(sglang_cpu, "REPLACEABLE", (ABSENT, "json"))
-
-
-def imported(by: str, statement: str) -> dict[str, Any]:
-    """What a module of this name has after this import statement."""
-    names: dict[str, Any] = {"__name__": by}
-    exec(statement, names)
-    return names
 
 
 def test_sglang_is_imported_when_an_engine_is_made_and_not_before() -> None:
@@ -53,35 +35,6 @@ def test_every_known_failure_is_seen_without_the_suite_too() -> None:
     assert path is not None
     seen = {id for requirements, _ in check_sglang.CHECKS for id in requirements.split(", ")}
     assert seen == set(known_failures.read(path, sglang_cpu.VERSION))
-
-
-@pytest.mark.usefixtures("absent")
-def test_sglang_gets_a_stand_in_for_a_missing_package() -> None:
-    with sglang_cpu._stand_ins():
-        names = imported("sglang.module", f"from {ABSENT}.part import Base\nclass Made(Base.Inner, keyword=True): pass")
-    assert isinstance(names["Made"], type)
-
-
-@pytest.mark.usefixtures("absent")
-def test_an_installed_package_is_used_as_it_is() -> None:
-    with sglang_cpu._stand_ins():
-        assert imported("sglang.module", "import json")["json"].loads("[1]") == [1]
-
-
-@pytest.mark.usefixtures("absent")
-def test_nobody_else_sees_a_stand_in() -> None:
-    finders = list(sys.meta_path)
-    with sglang_cpu._stand_ins():
-        imported("sglang.module", f"import {ABSENT}")
-        with pytest.raises(ModuleNotFoundError):
-            imported("transformers.module", f"import {ABSENT}.part")
-    assert sys.meta_path == finders
-    assert importlib.util.find_spec(ABSENT) is None
-
-
-def test_values_that_are_used_while_importing_are_there() -> None:
-    stand_in: ModuleType = sglang_cpu._StandIn("dill")
-    assert stand_in.dumps(SglangEngine).hex()
 
 
 def test_positions_of_media_are_those_of_the_chunk() -> None:

@@ -12,6 +12,7 @@ from reference import identity as _identity
 from reference import merging as _merging
 from reference import pipeline as _pipeline
 from reference import placeholders as _placeholders
+from reference import pruning as _pruning
 from reference import sentinels as _sentinels
 from reference.encoder_cache import EncoderCache as _EncoderCache
 
@@ -50,6 +51,12 @@ class ReferenceEngine:
     pad_spans = staticmethod(_placeholders.pad_spans)
     pad_pairs = staticmethod(_placeholders.pad_pairs)
     token_modalities = staticmethod(_placeholders.token_modalities)
+
+    # pruning
+    retained_count = staticmethod(_pruning.retained_count)
+    retention_mask = staticmethod(_pruning.retention_mask)
+    prune_prompt = staticmethod(_pruning.prune_prompt)
+    prune_positions = staticmethod(_pruning.prune_positions)
 
     # merging
     fit_length = staticmethod(_merging.fit_length)

@@ -11,7 +11,7 @@ Rules that hold for every method:
   engine's own), not with one that happened (an IndexError, an AttributeError, an AssertionError).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Literal, Protocol
 
@@ -26,7 +26,7 @@ from conformance.protocol.planning import Planning
 from conformance.protocol.positions import Positions
 from conformance.protocol.prefix_cache import PrefixCaches
 from conformance.protocol.pruning import Pruning
-from conformance.protocol.scheduling import Scheduling
+from conformance.protocol.scheduling import Budget, Scheduling
 from conformance.protocol.sentinels import Sentinels
 
 
@@ -50,6 +50,9 @@ class Traits:
     caller_hashes: what a hash from the caller does: it stands for the item ("trust"), or it is refused ("reject").
     length_conflicts: what happens to an item whose identity is known with another token count: it is encoded like any
         other ("encode"), or its request fails ("fail").
+    splits_items: whether a chunk may end inside an item where the budget allows it.
+    alignment: whether every chunk ends where it should, or only where such an end is within the budget.
+    knobs: the limits of a `Budget` that the engine has; it may refuse one that sets another.
     profile: whose exact values the engine promises beside the core ("core": nobody's).
     """
 
@@ -57,6 +60,9 @@ class Traits:
     surplus_rows: Literal["reject", "keep last"] = "reject"
     caller_hashes: Literal["trust", "reject"] = "trust"
     length_conflicts: Literal["encode", "fail"] = "encode"
+    splits_items: bool = True
+    alignment: Literal["always", "where possible"] = "always"
+    knobs: tuple[str, ...] = tuple(knob.name for knob in fields(Budget))
     profile: Profile = Profile.CORE
 
 

@@ -1,0 +1,243 @@
+"""Scheduling: which positions are computed in which step.
+
+A prompt is computed in chunks, one a step. A step has a budget of positions, of embeddings that the encoder may make, and
+of embeddings that may be kept until the language model has read them; a chunk may have to end at certain positions only.
+Careless arithmetic here ends in a step that computes nothing, repeated for ever without an error.
+
+1. Media count like text: every position needs a slot in the KV cache and a share of the step. The encoder's budgets
+   count embeddings, which are the positions of an item and not the stretch from its first to its last one.
+2. An item is encoded whole, in the first step that computes a position from its first one on, and kept to the step that
+   computes its last one. So it costs its embeddings once in the encoder's budget, and in every step between in that of
+   what is kept.
+3. The furthest end that is allowed is always the right one. Whatever may be computed from some start may be computed to
+   the same end from a later start, for it is less: so going as far as possible never leads into a dead end, and it takes
+   the fewest steps. A request that stalls this way has no plan at all, and is refused before its first step.
+4. Of several requests only one is ever half done. It has all of the budget, as if it were alone, and the others see what
+   is left: so no two requests keep embeddings or KV slots and wait for those of the other. An attempt that fails
+   changes nothing.
+5. In a model with cross attention the first positions of a request stand for its encoder part, whose KV entries are made
+   in one go: that part is whole in a chunk, or whole in the prefix. The decoder counts its positions without it.
+
+Source: SGLang 0.5.23, `ScheduleBatch.prepare_encoder_info_extend` (5); vLLM, `Scheduler._try_schedule_encoder_inputs`
+(budgets in embeddings, `disable_chunked_mm_input`) and `_mamba_block_aligned_split` (alignment).
+Disagreements: SGLang has one half-done request too, but no budget for its encoder, and meets half an encoder part with a
+bare assertion. vLLM computes parts of many requests in a step, has rolled chunks back to nothing where alignment and a
+full encoder cache met, and bounds embeddings by what its cache holds.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reference.items import Chunk, Item, all_spans, check_within
+
+UNLIMITED = 1 << 62
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The knobs of a scheduler; None is no limit.
+
+    tokens_per_step: positions that one step computes, media included.
+    embeddings_per_step: embeddings that the encoder makes in one step.
+    embeddings_kept: embeddings of the items that a step reads; one that was begun is read until its last position.
+    kv_tokens: slots of the KV cache, one for each position of the requests in a step.
+    alignment_tokens: a chunk ends at a multiple of this, or with the prompt.
+    whole_items: no chunk ends between the first and the last position of an item.
+
+    Raises ValueError for a limit below 0, and for tokens per step or an alignment below 1.
+    """
+
+    tokens_per_step: int
+    embeddings_per_step: int | None = None
+    embeddings_kept: int | None = None
+    kv_tokens: int | None = None
+    alignment_tokens: int = 1
+    whole_items: bool = False
+
+    def __post_init__(self) -> None:
+        for knob in fields(self):
+            least = int(knob.name in ("tokens_per_step", "alignment_tokens"))
+            value = getattr(self, knob.name)
+            if value is not None and value < least:
+                raise ValueError(f"{knob.name} is at least {least}, not {value}")
+
+
+class NeverSchedulable(ValueError):
+    """A request that no sequence of steps can compute; the message names the knob that stands in its way."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecoderPart:
+    """What one step of a model with cross attention means to its decoder.
+
+    encoder_length: positions of the encoder part.
+    is_cached: whether the encoder part lies in the prefix (also where there is none); if not, this step computes it.
+    chunk: the step in the decoder's own positions.
+    input_ids: int64 [chunk.length], the ids of these.
+    """
+
+    encoder_length: int
+    is_cached: bool
+    chunk: Chunk
+    input_ids: NDArray[np.int64]
+
+
+def encoder_lengths(batch: Sequence[tuple[NDArray[np.int64], Chunk, int]]) -> list[DecoderPart]:
+    """For each request of a batch (ids of the chunk, chunk, length of the encoder part) what the decoder computes.
+
+    Raises ValueError, with the request's place in the batch, unless the encoder part is whole in the chunk or whole in
+    the prefix, and unless there are as many ids as the chunk has positions.
+    """
+    return [_decoder_part(number, *request) for number, request in enumerate(batch)]
+
+
+def _decoder_part(number: int, input_ids: NDArray[np.int64], chunk: Chunk, encoder_length: int) -> DecoderPart:
+    if len(input_ids) != chunk.length:
+        raise ValueError(f"request {number}: {len(input_ids)} ids for {chunk}")
+    if encoder_length < 0:
+        raise ValueError(f"request {number}: an encoder part has at least 0 positions, not {encoder_length}")
+    if chunk.prefix >= encoder_length:
+        return DecoderPart(encoder_length, True, Chunk(chunk.prefix - encoder_length, chunk.length), input_ids)
+    if chunk.prefix > 0 or chunk.stop < encoder_length:
+        raise ValueError(
+            f"request {number}: {chunk} divides an encoder part of {encoder_length} positions; a prefix has all or "
+            f"none of them, and a chunk that begins with them has {encoder_length} positions or more"
+        )
+    return DecoderPart(encoder_length, False, Chunk(0, chunk.length - encoder_length), input_ids[encoder_length:])
+
+
+def plan_chunks(length: int, items: Sequence[Item], budget: Budget, prefix: int = 0) -> list[Chunk]:
+    """The chunks of a prompt of `length` positions after a cached `prefix`, each as long as can be.
+
+    An item that the prefix cuts is encoded in the first step. Raises NeverSchedulable when there is no plan, and
+    ValueError when spans overlap or end outside the prompt, or the prefix does.
+    """
+    if not 0 <= prefix <= length:
+        raise ValueError(f"a prefix of a prompt of {length} positions has 0 to {length} positions, not {prefix}")
+    if budget.kv_tokens is not None and length > budget.kv_tokens:
+        raise NeverSchedulable(f"kv_tokens={budget.kv_tokens} is too small for {length} positions, media included")
+    prompt = _tabulate(length, items, budget)
+    chunks: list[Chunk] = []
+    at, encoded = prefix, int(prompt.ended[prefix])
+    while at < length:
+        stop = _furthest(prompt, _room(budget), at, encoded)
+        if stop == at:
+            raise NeverSchedulable(_reason(length, items, budget, at, encoded))
+        chunks.append(Chunk(at, stop - at))
+        at, encoded = stop, int(prompt.begun[stop])
+    return chunks
+
+
+def plan_steps(requests: Sequence[tuple[int, Sequence[Item]]], budget: Budget) -> list[dict[int, Chunk]]:
+    """The steps in which requests (length, items) are computed together, first come first served.
+
+    Each step has, by their numbers, the requests that it computes and a chunk for each. Who does not fit waits, and
+    smaller ones may overtake it. Raises as `plan_chunks`, for any of the requests.
+    """
+    for length, items in requests:
+        plan_chunks(length, items, budget)
+    prompts = [_tabulate(length, items, budget) for length, items in requests]
+    line = [number for number, prompt in enumerate(prompts) if prompt.length]
+    at = 0  # what is done of the first in the line; nothing is done of the others
+    steps: list[dict[int, Chunk]] = []
+    while line:
+        room, step, half_done = _room(budget), dict[int, Chunk](), list[int]()
+        for number in line:
+            prompt, start = prompts[number], at if number == line[0] else 0
+            stop = _furthest(prompt, room, start, int(prompt.begun[start]))
+            if stop == start or prompt.length > room.slots or (stop < prompt.length and half_done):
+                continue
+            step[number] = Chunk(start, stop - start)
+            room = _less(room, prompt, start, stop)
+            half_done += [number] * (stop < prompt.length)
+        steps.append(step)
+        at = step[half_done[0]].stop if half_done else 0
+        line = half_done + [number for number in line if number not in step]
+    return steps
+
+
+class _Prompt(NamedTuple):
+    """A prompt, by position.
+
+    begun, ended: int64 [length + 1], the embeddings of the items that begin, and that end, before each position.
+    ends: int64, the positions before which a chunk may end, ascending.
+    """
+
+    length: int
+    begun: NDArray[np.int64]
+    ended: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+
+class _Room(NamedTuple):
+    """What is left of the budget of a step."""
+
+    tokens: int
+    made: int
+    kept: int
+    slots: int
+
+
+def _tabulate(length: int, items: Sequence[Item], budget: Budget) -> _Prompt:
+    check_within(all_spans(items), length)
+    placed = [(item.spans[0].first + 1, item.spans[-1].last + 1, item.token_count) for item in items if item.spans]
+    opened, closed, counts = np.array(placed, dtype=np.int64).reshape(-1, 3).T
+    begun, ended, openings, closings = np.zeros((4, length + 1), dtype=np.int64)
+    np.add.at(begun, opened, counts)
+    np.add.at(ended, closed, counts)
+    np.add.at(openings, opened, 1)
+    np.add.at(closings, closed, 1)
+    may_end = np.arange(length + 1) % budget.alignment_tokens == 0
+    if budget.whole_items:
+        may_end &= openings.cumsum() == closings.cumsum()
+    may_end[0], may_end[length] = False, True
+    return _Prompt(length, begun.cumsum(), ended.cumsum(), np.flatnonzero(may_end))
+
+
+def _room(budget: Budget) -> _Room:
+    limits = (budget.embeddings_per_step, budget.embeddings_kept, budget.kv_tokens)
+    return _Room(budget.tokens_per_step, *(UNLIMITED if limit is None else limit for limit in limits))
+
+
+def _less(room: _Room, prompt: _Prompt, start: int, stop: int) -> _Room:
+    """The room that a chunk leaves to the others of its step."""
+    made, kept = prompt.begun[stop] - prompt.begun[start], prompt.begun[stop] - prompt.ended[start]
+    return _Room(room.tokens - (stop - start), room.made - int(made), room.kept - int(kept), room.slots - prompt.length)
+
+
+def _furthest(prompt: _Prompt, room: _Room, start: int, encoded: int) -> int:
+    """The furthest allowed end of a chunk from `start` on; `start` when there is none.
+
+    encoded: the embeddings of the items up to here that need not be made.
+    """
+    embeddings = min(encoded + room.made, int(prompt.ended[start]) + room.kept)
+    limit = min(start + room.tokens, int(np.searchsorted(prompt.begun, embeddings, side="right")) - 1)
+    before = int(np.searchsorted(prompt.ends, limit, side="right"))
+    return max(start, int(prompt.ends[before - 1])) if before else start
+
+
+def _reason(length: int, items: Sequence[Item], budget: Budget, start: int, encoded: int) -> str:
+    """Which knobs keep a chunk from starting here: each one that would do alone, else all that are set."""
+    open_knobs: dict[str, Any] = {
+        "tokens_per_step": length,
+        "embeddings_per_step": None,
+        "embeddings_kept": None,
+        "alignment_tokens": 1,
+        "whole_items": False,
+    }
+    knobs = {name: getattr(budget, name) for name, opened in open_knobs.items() if getattr(budget, name) != opened}
+
+    def helps(name: str) -> bool:
+        lifted = replace(budget, **{name: open_knobs[name]})
+        return _furthest(_tabulate(length, items, lifted), _room(lifted), start, encoded) > start
+
+    guilty = [name for name in knobs if helps(name)] or list(knobs)
+    named = " or ".join(f"{name}={knobs[name]}" for name in guilty)
+    near = [item for item in items if item.spans and item.spans[-1].last >= start]
+    first = min(near, key=lambda item: item.spans[0].first, default=None)
+    beside = f"; the next item fills {first.token_count} positions from {first.spans[0].first} on" if first else ""
+    return f"no chunk can begin at position {start} of {length}: {named} does not allow it{beside}"

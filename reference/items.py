@@ -189,6 +189,34 @@ class Request:
         check_within(all_spans(self.items), len(self.input_ids))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MropeLayout:
+    """How a family of models numbers the positions of its media along time, height and width.
+
+    family: its name, as transformers' `model_type`.
+    spatial_merge_size: how many patches of a grid, each way, are one position.
+    tokens_per_second: how much the time of a video advances in a second (Qwen2.5-VL); None: by 1 a frame.
+    frames_apart: whether each frame of a video is a span of its own, with text between them (Qwen3-VL, GLM-4V).
+    token_ids: what the family calls its tokens ("image", "video", "vision_start", "vision_end", and for GLM-4V
+    "video_start", "video_end"), for engines that look for media in the ids.
+
+    Raises ValueError for a merge size below 1 and for tokens per second that are not positive.
+    """
+
+    family: str
+    spatial_merge_size: int = 2
+    tokens_per_second: float | None = None
+    frames_apart: bool = False
+    token_ids: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "token_ids", MappingProxyType(dict(self.token_ids)))
+        if self.spatial_merge_size < 1:
+            raise ValueError(f"at least 1 patch each way is one position, not {self.spatial_merge_size}")
+        if self.tokens_per_second is not None and not self.tokens_per_second > 0:
+            raise ValueError(f"the time of a video advances by a positive number a second, not by {self.tokens_per_second}")
+
+
 def all_spans(items: Iterable[Item]) -> list[Span]:
     """The spans of all items by position."""
     return sorted(span for item in items for span in item.spans)

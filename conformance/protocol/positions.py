@@ -1,7 +1,66 @@
 """M-RoPE positions: where each position of a prompt lies in time, height and width."""
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from conformance import returns as answer
+from conformance.returns import returns
+from reference.items import Chunk, Item, MropeLayout
+
+
+def triples(value: Any) -> NDArray[np.int64]:
+    """An int64 array or tensor [3, n]."""
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu().numpy()
+    if not isinstance(value, np.ndarray) or value.dtype != np.int64 or value.ndim != 2 or len(value) != 3:
+        raise answer.WrongAnswer("an int64 array [3, n]: time, height and width")
+    return value
+
+
+def triples_and_delta(value: Any) -> tuple[NDArray[np.int64], int]:
+    """A pair: an int64 array or tensor [3, n], and an int."""
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise answer.WrongAnswer("a pair: an int64 array [3, n] and an int")
+    return triples(value[0]), answer.integer(value[1])
 
 
 class Positions(Protocol):
     """M-RoPE positions: where each position of a prompt lies in time, height and width."""
+
+    @returns(triples_and_delta)
+    def positions(
+        self, input_ids: NDArray[np.int64], items: Sequence[Item], layout: MropeLayout
+    ) -> tuple[NDArray[np.int64], int]:
+        """The time, height and width int64 [3, n] of each position of a prompt, and its delta: the largest + 1 - n.
+
+        input_ids: int64 [n], expanded, with the layout's placeholder id at media and its tokens around them.
+        items: in any order. A picture has the field `image_grid_thw`, a video `video_grid_thw`: frames, height and
+        width in patches (a tuple of ints). With `layout.tokens_per_second` a video has `second_per_grid_ts` as well, a
+        float. A picture is one span; a video is one span, or with `layout.frames_apart` one for each frame.
+
+        Text counts up alike on all three axes, and goes on behind media at their largest number + 1. Media begin at
+        the largest number before them + 1: frames count along time (with `tokens_per_second`: frame * seconds * tokens
+        per second, cut off), rows along height, columns along width. Each span of a video whose frames are apart
+        counts from anew.
+
+        Raises an error for an item without a grid and for a grid that does not fill its spans.
+        """
+
+    @returns(triples)
+    def extend_positions(self, triples: NDArray[np.int64], length: int) -> NDArray[np.int64]:
+        """The positions [3, n] of a prompt, extended by text to `length` positions, at least n: int64 [3, length].
+
+        As after a retraction, when the reply so far is computed again as a part of the prompt.
+        """
+
+    @returns(triples)
+    def stitch_positions(self, previous: NDArray[np.int64], turn: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The positions [3, m] of the turns before, and behind them a turn [3, n] that was numbered by itself, from 0."""
+
+    @returns(triples)
+    def chunk_positions(self, triples: NDArray[np.int64], chunk: Chunk) -> NDArray[np.int64]:
+        """The positions of a chunk of a prompt, int64 [3, chunk.length]. The chunk ends at position n at the latest."""

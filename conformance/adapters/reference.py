@@ -1,11 +1,15 @@
 """The reference, seen as one more engine."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
+import numpy as np
+from numpy.typing import NDArray
 from PIL.Image import Image
 
 from conformance.engine import Profile, Traits
 from conformance.protocol.pipeline import Prefill
+from conformance.protocol.scheduling import Budget, DecoderPart
 from conformance.world.checkpoint import Checkpoint
 from reference import encoding as _encoding
 from reference import identity as _identity
@@ -14,8 +18,10 @@ from reference import pipeline as _pipeline
 from reference import placeholders as _placeholders
 from reference import positions as _positions
 from reference import pruning as _pruning
+from reference import scheduling as _scheduling
 from reference import sentinels as _sentinels
 from reference.encoder_cache import EncoderCache as _EncoderCache
+from reference.items import Chunk, Item
 
 
 class ReferenceEngine:
@@ -37,6 +43,25 @@ class ReferenceEngine:
     sentinels = staticmethod(_sentinels.sentinels)
     sentinels_from_hash = staticmethod(_sentinels.sentinels_from_hash)
     check_vocabulary = staticmethod(_sentinels.check_vocabulary)
+
+    # scheduling
+    @staticmethod
+    def encoder_lengths(batch: Sequence[tuple[NDArray[np.int64], Chunk, int]]) -> list[DecoderPart]:
+        """`reference.scheduling.encoder_lengths`."""
+        return [
+            DecoderPart(part.encoder_length, part.is_cached, part.chunk, part.input_ids)
+            for part in _scheduling.encoder_lengths(batch)
+        ]
+
+    @staticmethod
+    def plan_chunks(length: int, items: Sequence[Item], budget: Budget, prefix: int) -> list[Chunk]:
+        """`reference.scheduling.plan_chunks`."""
+        return _scheduling.plan_chunks(length, items, _scheduling.Budget(**asdict(budget)), prefix)
+
+    @staticmethod
+    def plan_steps(requests: Sequence[tuple[int, Sequence[Item]]], budget: Budget) -> list[dict[int, Chunk]]:
+        """`reference.scheduling.plan_steps`."""
+        return _scheduling.plan_steps(requests, _scheduling.Budget(**asdict(budget)))
 
     # encoder_cache
     open_encoder_cache = staticmethod(_EncoderCache)

@@ -53,6 +53,8 @@ class Traits:
     splits_items: whether a chunk may end inside an item where the budget allows it.
     alignment: whether every chunk ends where it should, or only where such an end is within the budget.
     knobs: the limits of a `Budget` that the engine has; it may refuse one that sets another.
+    prefix_page: the one page size of its prefix caches; None: whatever is asked for.
+    prefix_items: whether a matched prefix may end inside an item ("cut") or not ("whole").
     profile: whose exact values the engine promises beside the core ("core": nobody's).
     """
 
@@ -63,6 +65,8 @@ class Traits:
     splits_items: bool = True
     alignment: Literal["always", "where possible"] = "always"
     knobs: tuple[str, ...] = tuple(knob.name for knob in fields(Budget))
+    prefix_page: int | None = None
+    prefix_items: Literal["cut", "whole"] = "cut"
     profile: Profile = Profile.CORE
 
 

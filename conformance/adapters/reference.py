@@ -16,6 +16,7 @@ from reference import identity as _identity
 from reference import merging as _merging
 from reference import pipeline as _pipeline
 from reference import placeholders as _placeholders
+from reference import prefix_cache as _prefix_cache
 from reference import positions as _positions
 from reference import pruning as _pruning
 from reference import scheduling as _scheduling
@@ -89,6 +90,10 @@ class ReferenceEngine:
     retention_mask = staticmethod(_pruning.retention_mask)
     prune_prompt = staticmethod(_pruning.prune_prompt)
     prune_positions = staticmethod(_pruning.prune_positions)
+
+    # prefix_cache
+    page_keys = staticmethod(_prefix_cache.block_keys)
+    open_prefix_cache = staticmethod(_prefix_cache.PrefixCache)
 
     # merging
     fit_length = staticmethod(_merging.fit_length)

@@ -22,7 +22,7 @@ from conformance.protocol.media import Media
 from conformance.protocol.merging import Merging
 from conformance.protocol.pipeline import Pipeline
 from conformance.protocol.placeholders import Placeholders
-from conformance.protocol.planning import Planning
+from conformance.protocol.planning import FAMILIES, Planning
 from conformance.protocol.positions import Positions
 from conformance.protocol.prefix_cache import PrefixCaches
 from conformance.protocol.pruning import Pruning
@@ -55,6 +55,7 @@ class Traits:
     knobs: the limits of a `Budget` that the engine has; it may refuse one that sets another.
     prefix_page: the one page size of its prefix caches; None: whatever is asked for.
     prefix_items: whether a matched prefix may end inside an item ("cut") or not ("whole").
+    planned_families: the families of models whose tokens the engine counts from sizes; it refuses others.
     profile: whose exact values the engine promises beside the core ("core": nobody's).
     """
 
@@ -67,6 +68,7 @@ class Traits:
     knobs: tuple[str, ...] = tuple(knob.name for knob in fields(Budget))
     prefix_page: int | None = None
     prefix_items: Literal["cut", "whole"] = "cut"
+    planned_families: tuple[str, ...] = FAMILIES
     profile: Profile = Profile.CORE
 
 

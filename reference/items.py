@@ -80,6 +80,23 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class Size:
+    """The height and the width of a picture in pixels.
+
+    Raises ValueError unless both are at least 1, TypeError for what is not an integer.
+    """
+
+    height: int
+    width: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "height", _integer(self.height, "a height"))
+        object.__setattr__(self, "width", _integer(self.width, "a width"))
+        if self.height < 1 or self.width < 1:
+            raise ValueError(f"a picture has at least one pixel each way, not {self.height} x {self.width} (height x width)")
+
+
+@dataclass(frozen=True, slots=True)
 class Chunk:
     """The `length` positions of a prompt that one step computes, after the `prefix` positions that are done.
 

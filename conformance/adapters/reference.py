@@ -16,8 +16,9 @@ from reference import identity as _identity
 from reference import merging as _merging
 from reference import pipeline as _pipeline
 from reference import placeholders as _placeholders
-from reference import prefix_cache as _prefix_cache
+from reference import planning as _planning
 from reference import positions as _positions
+from reference import prefix_cache as _prefix_cache
 from reference import pruning as _pruning
 from reference import scheduling as _scheduling
 from reference import sentinels as _sentinels
@@ -31,6 +32,13 @@ class ReferenceEngine:
     name = "reference"
     version = "0.1.0"
     traits = Traits(surplus_rows="keep last", caller_hashes="trust", profile=Profile.SGLANG)
+
+    # planning
+    count_image_tokens = staticmethod(_planning.count_image_tokens)
+    count_video_tokens = staticmethod(_planning.count_video_tokens)
+    count_audio_tokens = staticmethod(_planning.count_audio_tokens)
+    image_grid = staticmethod(_planning.image_grid)
+    video_grid = staticmethod(_planning.video_grid)
 
     # identity
     identify = staticmethod(_identity.identify)

@@ -1,0 +1,193 @@
+"""What is obviously right about planning: what comes out of the model owner's processor, given a blank medium, is counted.
+
+The processors are those of transformers, with their Pillow backends and without tokenizers: these expand a placeholder
+into a string, in which the placeholders are counted. What transformers lacks, or has only beside torchvision, is written
+out step by step.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from importlib import import_module
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from conformance.world.families import Family
+from reference.items import Size
+
+MARK = "#"
+"""Stands for a placeholder in the expanded prompt."""
+
+Counter = Callable[[Any, Size], int]
+
+
+@cache
+def image_tokens(family: Family, size: Size) -> int:
+    """The placeholders that the processor of the family puts into the prompt for a blank picture of this size."""
+    return _COUNTERS[family.name](family.settings, size)
+
+
+def image_grid(family: Family, size: Size) -> tuple[int, ...]:
+    """The grid that the image processor of Qwen2-VL, which is that of its successors too, gives for a blank picture."""
+    numbers = family.settings
+    limits = {"shortest_edge": numbers["min_pixels"], "longest_edge": numbers["max_pixels"]}
+    patches = {name: numbers[name] for name in ("patch_size", "merge_size", "temporal_patch_size")}
+    made = _transformers().Qwen2VLImageProcessorPil(size=limits, **patches)
+    return tuple(made(images=_blank(size), return_tensors="np", **_RAW)["image_grid_thw"][0].tolist())
+
+
+def video_grid(family: Family, frames: int, size: Size) -> tuple[int, ...]:
+    """The grid of a video of Qwen2-VL: its frames in groups, the last one filled up, each like a picture."""
+    groups = len(range(0, frames, family.settings["temporal_patch_size"]))
+    return (groups, *image_grid(family, size)[1:])
+
+
+def video_tokens(family: Family, frames: int, size: Size) -> int:
+    """The placeholders that the processor of the family puts into the prompt for a video."""
+    if family.name in ("qwen2_vl", "qwen2_5_vl"):
+        return len(range(0, frames, family.settings["temporal_patch_size"])) * image_tokens(family, size)
+    kind = getattr(
+        _transformers(), {"internvl": "InternVLProcessor", "llava_onevision": "LlavaOnevisionProcessor"}[family.name]
+    )
+    processor = kind.__new__(kind)
+    vars(processor).update(family.settings, image_token=MARK, video_token=MARK, start_image_token="", end_image_token="")
+    return int(processor.replace_video_token({"pixel_values_videos": [np.zeros(frames)]}, 0).count(MARK))
+
+
+def audio_tokens(family: Family, samples: int, rate: int) -> int:
+    """One mark for each hop of the resampled recording; two steps halve them.
+
+    The first is a convolution of width 3, stride 2 and padding 1, the second a pooling of width and stride 2. Whisper has
+    the first step only, and hears silence to the end of its window.
+    """
+    target, window = family.settings["sampling_rate"], family.settings["chunk_length"] * family.settings["sampling_rate"]
+    heard = window if family.name == "whisper" else min(next(_at_least(samples * target, rate)), window)
+    convolved = np.zeros(heard, dtype=np.uint8)[:: family.settings["hop_length"]][::2]
+    return len(convolved) if family.name == "whisper" else len(convolved[1::2])
+
+
+def _at_least(number: int, divisor: int) -> Iterator[int]:
+    """The integers whose product with the divisor is not less than the number."""
+    return (n for n in count(number // divisor) if n * divisor >= number)
+
+
+def _qwen(settings: Any, size: Size) -> int:
+    grid = image_grid(Family("", settings), size)
+    return len(range(0, grid[1], settings["merge_size"])) * len(range(0, grid[2], settings["merge_size"]))
+
+
+def _llava(settings: Any, size: Size) -> int:
+    side = settings["image_size"]
+    made = _images("LlavaImageProcessorPil", size={"shortest_edge": side}, crop_size={"height": side, "width": side})
+    return _expanded("LlavaProcessor", made, size, _llava_names(settings))
+
+
+def _llava_next(settings: Any, size: Size) -> int:
+    side = settings["image_size"]
+    canvases = {"image_grid_pinpoints": settings["image_grid_pinpoints"]}
+    square = {"height": side, "width": side}
+    made = _images("LlavaNextImageProcessorPil", size={"shortest_edge": side}, crop_size=square, **canvases)
+    return _expanded("LlavaNextProcessor", made, size, _llava_names(settings))
+
+
+def _llava_onevision(settings: Any, size: Size) -> int:
+    side = settings["image_size"]
+    canvases = {"image_grid_pinpoints": settings["image_grid_pinpoints"]}
+    made = _images("LlavaOnevisionImageProcessorPil", size={"height": side, "width": side}, **canvases)
+    names = ("num_image_tokens", "vision_aspect_ratio", "vision_feature_select_strategy")
+    return _expanded("LlavaOnevisionProcessor", made, size, {name: settings[name] for name in names})
+
+
+def _internvl(settings: Any, size: Size) -> int:
+    side = settings["image_size"]
+    tiles = {name: settings[name] for name in ("min_patches", "max_patches")}
+    made = _images("GotOcr2ImageProcessorPil", size={"height": side, "width": side}, crop_to_patches=True, **tiles)
+    names = {"image_seq_length": settings["image_seq_length"], "start_image_token": "", "end_image_token": ""}
+    return _expanded("InternVLProcessor", made, size, names)
+
+
+def _idefics3(settings: Any, size: Size) -> int:
+    made = _images(
+        "Idefics3ImageProcessorPil",
+        size={"longest_edge": settings["longest_edge"]},
+        max_image_size={"longest_edge": settings["max_image_size"]},
+        do_image_splitting=settings["do_image_splitting"],
+        do_pad=False,
+    )
+    tiles = made(images=_blank(size), **_RAW)["pixel_values"][0]
+    return len(tiles) * int(settings["image_seq_len"])
+
+
+def _pixtral(settings: Any, size: Size) -> int:
+    longest = {"longest_edge": settings["longest_edge"]}
+    stride = settings["patch_size"] * settings["spatial_merge_size"]
+    made = _images("PixtralImageProcessorPil", size=longest, patch_size={"height": stride, "width": stride})
+    names = {name: settings[name] for name in ("patch_size", "spatial_merge_size")}
+    return _expanded("PixtralProcessor", made, size, {**names, "image_break_token": "", "image_end_token": ""})
+
+
+def _gemma3(settings: Any, size: Size) -> int:
+    made = _images("Gemma3ImageProcessorPil", size={"height": 28, "width": 28}, do_pan_and_scan=False)
+    return _expanded("Gemma3Processor", made, size, {"full_image_sequence": MARK * settings["image_seq_length"]})
+
+
+def _deepseek_vl2(settings: Any, size: Size) -> int:
+    """Drawn from the paper: the whole in rows that end with a newline, a separator, the canvas in such rows."""
+    side, kept = settings["image_size"], {}
+    for height, width in settings["candidate_resolutions"]:
+        scale = min(height / size.height, width / size.width)
+        pixels = min(int(size.height * scale) * int(size.width * scale), size.height * size.width)
+        kept[height, width] = (pixels, -(height * width - pixels))
+    height, width = next(canvas for canvas, merit in kept.items() if merit == max(kept.values()))
+    patches = len(range(0, side // settings["patch_size"], settings["downsample_ratio"]))
+    whole = ([MARK] * patches + [MARK]) * patches
+    canvas = ([MARK] * patches * (width // side) + [MARK]) * patches * (height // side)
+    return len([*whole, MARK, *canvas])
+
+
+_COUNTERS: dict[str, Counter] = {
+    "qwen2_vl": _qwen,
+    "qwen2_5_vl": _qwen,
+    "qwen3_vl": _qwen,
+    "llava": _llava,
+    "llava_next": _llava_next,
+    "llava_onevision": _llava_onevision,
+    "internvl": _internvl,
+    "idefics3": _idefics3,
+    "smolvlm": _idefics3,
+    "pixtral": _pixtral,
+    "gemma3": _gemma3,
+    "deepseek_vl2": _deepseek_vl2,
+}
+
+_RAW = {"do_rescale": False, "do_normalize": False, "input_data_format": "channels_last"}
+"""Only sizes count, so pixels stay as they are; a picture of one row must not be taken for one channel."""
+
+
+def _llava_names(settings: Any) -> dict[str, Any]:
+    names: Iterable[str] = ("patch_size", "num_additional_image_tokens", "vision_feature_select_strategy")
+    return {name: settings[name] for name in names}
+
+
+@cache
+def _transformers() -> Any:
+    """transformers, which is slow to import."""
+    return import_module("conformance.world.qwen2_vl").transformers
+
+
+def _images(name: str, **settings: Any) -> Any:
+    return getattr(_transformers(), name)(**settings)
+
+
+def _expanded(name: str, images: Any, size: Size, settings: dict[str, Any]) -> int:
+    """How many placeholders a processor makes of one, for a blank picture. It is made without a tokenizer."""
+    kind = getattr(_transformers(), name)
+    processor = kind.__new__(kind)
+    vars(processor).update(settings, image_processor=images, image_token=MARK)
+    inputs = images(images=[_blank(size)], **_RAW)
+    return int(processor.replace_image_token(inputs, 0).count(MARK))
+
+
+def _blank(size: Size) -> np.ndarray:
+    return np.zeros((size.height, size.width, 3), dtype=np.uint8)

@@ -1,0 +1,149 @@
+"""Ways in which engines have counted the tokens of videos and recordings wrongly."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from conformance.quirk import quirk
+from reference import planning as right
+from reference.items import Size
+from reference.planning.qwen_vl import Grid
+
+Settings = Mapping[str, Any]
+
+
+def _step(settings: Settings) -> int:
+    return int(settings.get("temporal_patch_size", 1))
+
+
+@quirk(
+    "frames-padded-by-the-remainder",
+    replaces="count_video_tokens",
+    bugs=("temporal-pad-estimate",),
+    caught_by=("PLANNING-11", "PLANNING-12"),
+)
+def padded_by_remainder(family: str, settings: Settings, frames: int, size: Size) -> int:
+    """Frames are padded with as many as are over, which is right for steps of two frames only."""
+    step = _step(settings)
+    count = right.count_video_tokens(family, settings, frames, size)
+    return count if step == 1 else count // -(-frames // step) * ((frames + frames % step) // step)
+
+
+@quirk("last-frames-dropped", replaces="count_video_tokens", bugs=(), caught_by=("PLANNING-11", "PLANNING-12"))
+def dropped(family: str, settings: Settings, frames: int, size: Size) -> int:
+    """Frames that do not fill a time step are dropped."""
+    step = _step(settings)
+    count = right.count_video_tokens(family, settings, frames, size)
+    return count if step == 1 else count // -(-frames // step) * (frames // step)
+
+
+@quirk("tokens-of-each-frame", replaces="count_video_tokens", bugs=(), caught_by=("PLANNING-11", "PLANNING-12"))
+def each_frame(family: str, settings: Settings, frames: int, size: Size) -> int:
+    """Every frame has the tokens of a time step."""
+    return right.count_video_tokens(family, settings, frames, size) * _step(settings)
+
+
+@quirk("newline-after-each-frame", replaces="count_video_tokens", bugs=(), caught_by=("PLANNING-11",))
+def many_newlines(family: str, settings: Settings, frames: int, size: Size) -> int:
+    """Each frame of LLaVA-OneVision ends with a newline, though one ends the video."""
+    count = right.count_video_tokens(family, settings, frames, size)
+    return count + frames - 1 if family == "llava_onevision" else count
+
+
+@quirk("budget-for-each-frame", replaces="count_video_tokens", bugs=(), caught_by=("PLANNING-12",))
+def each_its_own(family: str, settings: Settings, frames: int, size: Size) -> int:
+    """Each frame of Qwen3-VL may have the pixels that the limits allow to all frames together."""
+    right.count_video_tokens(family, settings, frames, size)
+    return right.count_video_tokens("qwen2_vl" if family == "qwen3_vl" else family, settings, frames, size)
+
+
+@quirk("budget-for-padded-frames", replaces="count_video_tokens", bugs=(), caught_by=("PLANNING-12",))
+def filled_up(family: str, settings: Settings, frames: int, size: Size) -> int:
+    """The limits of Qwen3-VL are compared with the frames after the last time step was filled up."""
+    padding = -frames % _step(settings) if family == "qwen3_vl" else 0
+    return right.count_video_tokens(family, settings, frames + padding, size)
+
+
+@quirk(
+    "grid-frames-padded-by-the-remainder", replaces="video_grid", bugs=("temporal-pad-estimate",), caught_by=("PLANNING-13",)
+)
+def grid_by_remainder(family: str, settings: Settings, frames: int, size: Size) -> Grid:
+    """The time steps of a grid count as many more frames as are over, which is right for steps of two frames only."""
+    grid, step = right.video_grid(family, settings, frames, size), _step(settings)
+    return grid._replace(time=(frames + frames % step) // step)
+
+
+@quirk("grid-of-frames", replaces="video_grid", bugs=(), caught_by=("PLANNING-13",))
+def grid_of_frames(family: str, settings: Settings, frames: int, size: Size) -> Grid:
+    """The grid counts frames and not time steps."""
+    return right.video_grid(family, settings, frames, size)._replace(time=frames)
+
+
+@quirk(
+    "videos-without-frames-counted",
+    replaces="count_video_tokens",
+    bugs=("video-zero-frames-short",),
+    caught_by=("PLANNING-14",),
+)
+def no_frames(family: str, settings: Settings, frames: int, size: Size) -> int:
+    """A video without frames has no tokens, and is not refused."""
+    return right.count_video_tokens(family, settings, frames, size) if frames > 0 else 0
+
+
+@quirk("hops-in-32-bit-floats", replaces="count_audio_tokens", bugs=("audio-float32-ceil",), caught_by=("PLANNING-15",))
+def float32(family: str, settings: Settings, samples: int, rate: int) -> int:
+    """Hops are rounded up in 32-bit floats, which lose a sample of a long recording."""
+    heard = min(samples * settings["sampling_rate"] // rate, settings["sampling_rate"] * settings["chunk_length"])
+    hops = int(np.ceil(np.float32(heard) / np.float32(settings["hop_length"])))
+    return right.count_audio_tokens(family, settings, hops * settings["hop_length"], settings["sampling_rate"])
+
+
+@quirk("begun-hops-dropped", replaces="count_audio_tokens", bugs=(), caught_by=("PLANNING-15",))
+def floored(family: str, settings: Settings, samples: int, rate: int) -> int:
+    """A hop that the recording does not fill is not counted."""
+    hop, target = settings["hop_length"], settings["sampling_rate"]
+    heard = samples * target // rate
+    return right.count_audio_tokens(family, settings, heard // hop * hop if heard > hop else heard, target)
+
+
+@quirk("beyond-the-window", replaces="count_audio_tokens", bugs=(), caught_by=("PLANNING-15", "PLANNING-16"))
+def uncut(family: str, settings: Settings, samples: int, rate: int) -> int:
+    """A recording that is longer than the window is counted to its end."""
+    return right.count_audio_tokens(family, {**settings, "chunk_length": settings["chunk_length"] * 1_000}, samples, rate)
+
+
+@quirk(
+    "counted-before-resampling",
+    replaces="count_audio_tokens",
+    bugs=("audio-count-before-resample",),
+    caught_by=("PLANNING-16", "PLANNING-17"),
+)
+def not_resampled(family: str, settings: Settings, samples: int, rate: int) -> int:
+    """Samples are counted as they came, at whatever rate."""
+    return right.count_audio_tokens(family, settings, samples, settings["sampling_rate"])
+
+
+@quirk(
+    "rates-divided-in-integers",
+    replaces="count_audio_tokens",
+    bugs=("audio-count-before-resample",),
+    caught_by=("PLANNING-16",),
+)
+def whole_ratio(family: str, settings: Settings, samples: int, rate: int) -> int:
+    """Samples are divided by the whole number of times that their rate holds the model's, which is 2 for 44,100."""
+    ratio = max(1, rate // settings["sampling_rate"])
+    return right.count_audio_tokens(family, settings, samples // ratio, settings["sampling_rate"])
+
+
+@quirk("one-token-at-least", replaces="count_audio_tokens", bugs=("audio-short-tail-zero-embeds",), caught_by=("PLANNING-17",))
+def at_least_one(family: str, settings: Settings, samples: int, rate: int) -> int:
+    """A recording that is too short for a row of the encoder has one token all the same."""
+    longest = settings["hop_length"] * 4 * rate // settings["sampling_rate"]
+    return right.count_audio_tokens(family, settings, samples if samples < 1 else max(samples, longest), rate)
+
+
+@quirk("silence-counted", replaces="count_audio_tokens", bugs=("audio-short-tail-zero-embeds",), caught_by=("PLANNING-18",))
+def silence(family: str, settings: Settings, samples: int, rate: int) -> int:
+    """A recording without samples is padded to the window like any other."""
+    return right.count_audio_tokens(family, settings, samples if samples > 0 else 480_000, rate)

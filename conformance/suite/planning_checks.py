@@ -1,0 +1,54 @@
+"""How the rules of planning ask: each count of a table at once, or a refusal from an engine that does not plan the family."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from conformance.compare import equal, refuses
+from conformance.engine import Engine
+from conformance.world.families import Family
+
+
+class Table(NamedTuple):
+    """A family and the media to count; each is the rest of the arguments of an engine method.
+
+    expected: gives the right answers, one for each medium. A function, for the model owner's processor is slow.
+    """
+
+    family: Family
+    media: Sequence[tuple[Any, ...]]
+    expected: Callable[[], Sequence[Any]]
+
+
+class Refused(NamedTuple):
+    """A family and a medium that has no count."""
+
+    family: Family
+    medium: tuple[Any, ...]
+
+
+def against(oracle: Callable[..., Any], family: Family, *media: tuple[Any, ...]) -> Table:
+    """A table whose answers come from an oracle, when they are asked for."""
+    return Table(family, media, lambda: [oracle(family, *medium) for medium in media])
+
+
+def counts_are(engine: Engine, method: str, case: Table, what: str) -> None:
+    """The answers of an engine method are the expected ones; of a family that the engine does not plan, it refuses all."""
+    ask = getattr(engine, method)
+    name, settings = case.family.name, case.family.settings
+    if name not in engine.traits.planned_families:
+        for medium in case.media:
+            refuses(partial(ask, name, settings, *medium), f"{name}, which is not among the planned families,")
+        return
+    observed = [ask(name, settings, *medium) for medium in case.media]
+    equal(observed, list(case.expected()), what, where=lambda n: f"{name} {_shown(case.media[n])}")
+
+
+def is_refused(engine: Engine, method: str, case: Refused) -> None:
+    """An engine method refuses a medium."""
+    ask = getattr(engine, method)
+    refuses(lambda: ask(case.family.name, case.family.settings, *case.medium), f"{case.family.name} {_shown(case.medium)}")
+
+
+def _shown(medium: tuple[Any, ...]) -> str:
+    return ", ".join(map(str, medium))

@@ -1,0 +1,123 @@
+"""Videos and recordings at which the counts of engines have differed from those of the model owner's processor."""
+
+from conformance.oracles import planning as oracle
+from conformance.suite.planning_checks import Refused, Table, against
+from conformance.world import families as known
+from conformance.world.families import Family
+from reference.items import Size
+
+
+def videos(family: Family, *media: tuple[int, int, int]) -> Table:
+    """Videos of a family, (frames, height, width) each."""
+    return against(oracle.video_tokens, family, *[(frames, Size(height, width)) for frames, height, width in media])
+
+
+def video_grids(family: Family, *media: tuple[int, int, int]) -> Table:
+    """Grids of videos, (frames, height, width) each."""
+    return against(oracle.video_grid, family, *[(frames, Size(height, width)) for frames, height, width in media])
+
+
+def measured(family: Family, *counted: tuple[int, int, int, tuple[int, int, int]]) -> tuple[Table, Table]:
+    """Videos, (frames, height, width, grid) each, as tables of tokens and of grids, measured on transformers 5.24."""
+    media = [(frames, Size(height, width)) for frames, height, width, _ in counted]
+    merged = family.settings["merge_size"] ** 2
+    tokens = [time * height * width // merged for *_, (time, height, width) in counted]
+    return Table(family, media, lambda: tokens), Table(family, media, lambda: [grid for *_, grid in counted])
+
+
+def recordings(family: Family, *lengths: int, rate: int = 16_000) -> Table:
+    """Recordings, in samples."""
+    return against(oracle.audio_tokens, family, *[(length, rate) for length in lengths])
+
+
+THREE_FRAMES = known.QWEN2_VL_VIDEO.but(temporal_patch_size=3)
+FOUR_FRAMES = known.QWEN2_5_VL_VIDEO.but(temporal_patch_size=4)
+SMALL_QWEN3 = known.QWEN3_VL_VIDEO.but(max_pixels=4 * 256 * 256)
+LONG_WINDOW = known.QWEN2_AUDIO.but(chunk_length=1_200)
+
+VIDEOS = {
+    "qwen2-even-and-odd": videos(known.QWEN2_VL_VIDEO, (1, 29, 29), (4, 240, 320), (5, 240, 320), (3, 1000, 200)),
+    "qwen2-too-large": videos(known.QWEN2_VL_VIDEO, (7, 1000, 900), (2, 471, 2000)),
+    "qwen2-5-even-and-odd": videos(known.QWEN2_5_VL_VIDEO, (2, 100, 100), (9, 300, 200)),
+    "three-frames-a-step": videos(THREE_FRAMES, (1, 50, 50), (5, 240, 320), (6, 240, 320), (7, 240, 320)),
+    "four-frames-a-step": videos(FOUR_FRAMES, (17, 240, 320), (3, 100, 100), (18, 100, 100)),
+    "llava-onevision": videos(known.LLAVA_ONEVISION, (1, 384, 384), (8, 480, 640)),
+    "llava-onevision-even-side": videos(known.LLAVA_ONEVISION.but(num_image_tokens=576), (3, 240, 320)),
+    "internvl": videos(known.INTERNVL, (1, 448, 448), (6, 900, 900)),
+}
+VIDEO_GRIDS = {
+    "qwen2-even-and-odd": video_grids(known.QWEN2_VL_VIDEO, (1, 29, 29), (4, 240, 320), (5, 320, 240)),
+    "three-frames-a-step": video_grids(THREE_FRAMES, (5, 240, 320), (6, 320, 240), (7, 240, 320)),
+    "four-frames-a-step": video_grids(FOUR_FRAMES, (17, 240, 320), (3, 100, 150), (18, 150, 100)),
+}
+BUDGETED = {
+    "common": measured(
+        known.QWEN3_VL_VIDEO,
+        (4, 240, 320, (2, 16, 20)),
+        (3, 300, 200, (2, 18, 12)),
+        (2, 5, 300, (1, 2, 120)),
+        (3, 20, 20, (2, 2, 2)),
+        (5, 31, 900, (3, 2, 58)),
+    ),
+    "beyond-the-budget": measured(
+        SMALL_QWEN3,
+        (6, 250, 250, (3, 12, 12)),
+        (9, 200, 300, (5, 8, 12)),
+        (13, 181, 97, (7, 12, 6)),
+        (30, 100, 170, (15, 4, 6)),
+    ),
+    "odd-frames-round-to-even": measured(
+        SMALL_QWEN3,
+        (5, 224, 224, (3, 14, 14)),
+        (5, 256, 256, (3, 16, 16)),
+        (5, 320, 320, (3, 14, 14)),
+        (3, 700, 500, (2, 20, 14)),
+    ),
+    "four-frames-a-step": measured(
+        SMALL_QWEN3.but(temporal_patch_size=4),
+        (4, 200, 300, (1, 12, 18)),
+        (6, 220, 240, (2, 12, 12)),
+        (13, 100, 100, (4, 6, 6)),
+    ),
+    "too-few-pixels": measured(
+        known.QWEN3_VL_VIDEO.but(min_pixels=512 * 512),
+        (2, 60, 90, (1, 20, 28)),
+        (7, 40, 300, (4, 6, 34)),
+        (3, 32, 32, (2, 20, 20)),
+    ),
+}
+BUDGETED_TOKENS = {name: tokens for name, (tokens, _) in BUDGETED.items()}
+BUDGETED_GRIDS = {name: grids for name, (_, grids) in BUDGETED.items()}
+NO_FRAMES = {
+    "qwen2-none": Refused(known.QWEN2_VL_VIDEO, (0, Size(100, 100))),
+    "qwen3-none": Refused(known.QWEN3_VL_VIDEO, (0, Size(100, 100))),
+    "qwen2-fewer-than-none": Refused(known.QWEN2_VL_VIDEO, (-2, Size(100, 100))),
+    "qwen2-too-thin": Refused(known.QWEN2_VL_VIDEO, (2, Size(1, 201))),
+    "qwen3-too-thin": Refused(known.QWEN3_VL_VIDEO, (2, Size(32, 6_500))),
+    "internvl-none": Refused(known.INTERNVL, (0, Size(448, 448))),
+}
+RECORDINGS = {
+    "shortest": recordings(known.QWEN2_AUDIO, 321, 480, 640, 641, 960, 961, 1_281),
+    "seconds": recordings(known.QWEN2_AUDIO, 16_000, 15_999, 16_001, 16_160, 16_161, 44_100),
+    "up-to-the-window": recordings(known.QWEN2_AUDIO, 479_999, 480_000, 480_001, 5_000_000),
+    "beyond-32-bit-floats": recordings(LONG_WINDOW, 16_777_216, 16_777_601, 18_000_321),
+    "whisper": recordings(known.WHISPER, 1, 16_000, 480_000, 480_001),
+    "whisper-of-ten-seconds": recordings(known.WHISPER.but(chunk_length=10), 16_000, 480_000),
+}
+RESAMPLED = {
+    "from-44100": recordings(known.QWEN2_AUDIO, 44_100, 22_050, 441_000, rate=44_100),
+    "from-48000": recordings(known.QWEN2_AUDIO, 48_000, 96_000, 2_000_000, rate=48_000),
+    "from-8000": recordings(known.QWEN2_AUDIO, 8_000, 1_000, 240_001, rate=8_000),
+    "to-24000": recordings(known.QWEN2_AUDIO.but(sampling_rate=24_000, hop_length=240), 16_000, 100_000),
+}
+SHORT = {
+    "one-sample": Refused(known.QWEN2_AUDIO, (1, 16_000)),
+    "one-hop": Refused(known.QWEN2_AUDIO, (160, 16_000)),
+    "two-hops": Refused(known.QWEN2_AUDIO, (320, 16_000)),
+    "two-hops-at-another-rate": Refused(known.QWEN2_AUDIO, (640, 32_000)),
+}
+NO_SAMPLES = {
+    "qwen2-audio-none": Refused(known.QWEN2_AUDIO, (0, 16_000)),
+    "qwen2-audio-fewer-than-none": Refused(known.QWEN2_AUDIO, (-16_000, 16_000)),
+    "whisper-none": Refused(known.WHISPER, (0, 16_000)),
+}

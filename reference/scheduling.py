@@ -138,8 +138,11 @@ def plan_steps(requests: Sequence[tuple[int, Sequence[Item]]], budget: Budget) -
     Each step has, by their numbers, the requests that it computes and a chunk for each. Who does not fit waits, and
     smaller ones may overtake it. Raises as `plan_chunks`, for any of the requests.
     """
-    for length, items in requests:
-        plan_chunks(length, items, budget)
+    for number, (length, items) in enumerate(requests):
+        try:
+            plan_chunks(length, items, budget)
+        except NeverSchedulable as refused:
+            raise NeverSchedulable(f"request {number}: {refused}") from None
     prompts = [_tabulate(length, items, budget) for length, items in requests]
     line = [number for number, prompt in enumerate(prompts) if prompt.length]
     at = 0  # what is done of the first in the line; nothing is done of the others

@@ -9,12 +9,12 @@
    apart in float32), and which pictures are together depends on how a prompt is cut. So the embeddings of any chunking
    are those of no chunking to the last bit, and so are those of any batch.
 3. The embeddings of a chunk depend on the request and the chunk alone. Encoder and cache make them faster, not other.
-4. M-RoPE positions are those of transformers, computed once for the whole prompt and then cut like everything else.
+4. M-RoPE positions are computed once, for the whole prompt, and then cut like everything else.
 
-Source: transformers 5.24, `Qwen2VLProcessor`, `Qwen2VLModel.forward` and `get_rope_index`. Written for Qwen2-VL; other
-models differ in the fields of an item, in positions and in the names of their parts.
+Source: transformers 5.24, `Qwen2VLProcessor` and `Qwen2VLModel.forward`. Written for Qwen2-VL; other models differ in the
+fields of an item, in the layout of positions and in the names of their parts.
 Disagreements: engines encode all pictures of a step in one call, so that their embeddings vary in the last bits with the
-batch; transformers cannot tell the positions of pictures without a token between them.
+batch.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,10 +26,11 @@ import torch
 from numpy.typing import NDArray
 from PIL.Image import Image
 
+from reference import positions as mrope
 from reference.encoder_cache import EncoderCache
 from reference.encoding import encode
 from reference.identity import identify
-from reference.items import Chunk, Item, Modality, Request, Span
+from reference.items import Chunk, Item, Modality, MropeLayout, Request, Span
 from reference.merging import merge
 from reference.placeholders import find_spans, pad_spans
 
@@ -150,19 +151,10 @@ def vision_rows(model: Any, item: Item) -> torch.Tensor:
 
 
 def mrope_positions(model: Any, request: Request) -> torch.Tensor:
-    """The positions of a whole prompt along time, height and width: int64 [3, 1, n].
-
-    transformers tells pictures apart by runs of one kind of token. Numbered in turn as pictures (1) and as videos (2),
-    which it places alike, they stay apart where they touch.
-    """
-    kinds = torch.zeros(1, len(request.input_ids), dtype=torch.int64)
-    ordered = sorted(request.items, key=lambda item: item.spans)
-    for number, item in enumerate(ordered):
-        for span in item.spans:
-            kinds[0, span.first : span.stop] = 1 + number % 2
-    grids = torch.tensor([item.read("image_grid_thw") for item in ordered])
-    positions: torch.Tensor = model.model.get_rope_index(kinds, kinds, grids[0::2], grids[1::2])[0]
-    return positions
+    """The positions of a whole prompt along time, height and width: int64 [3, 1, n]."""
+    merge_size = model.config.vision_config.spatial_merge_size
+    layout = MropeLayout(family=model.config.model_type, spatial_merge_size=merge_size)
+    return torch.from_numpy(mrope.positions(request.input_ids, request.items, layout)[0])[:, None]
 
 
 def answer(model: Any, embeddings: Iterable[torch.Tensor], positions: torch.Tensor) -> torch.Tensor:

@@ -13,7 +13,7 @@ all three axes. A picture stays at one time, and its tokens count rows and colum
    length`. So the triples of text are its positions plus the sum of the shifts before them, and no loop is needed. The
    sum over the whole prompt is the *delta*: a token at position n of the sequence, generated later, is at n + delta.
 5. The time of Qwen2.5-VL is `frame * seconds * tokens_per_second` in float32, multiplied from left to right and cut off:
-   this is how the model was trained, and 0.58 s at 10 a second are 28 after the fifth frame, not 29.
+   the original code does so. Of 0.7 s at 25 a second, frame 6 is at 104, and not at 105.
 
 Sources: the papers of Qwen2-VL (section 2.1), Qwen2.5-VL and Qwen3-VL; SGLang 0.5.23, `get_rope_index`,
 `get_rope_index_glm4v`, `extend_mrope_positions_for_retracted_request` and `_extend_session_image_inputs`. Qwen3-VL and

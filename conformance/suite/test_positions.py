@@ -152,7 +152,7 @@ def test_a_timed_video_without_seconds_is_refused(engine: Engine, case: Script) 
 def test_times_have_the_exact_values(engine: Engine, case: Script) -> None:
     """Times MUST equal those of float32: frame * seconds, times tokens per second, each rounded, then cut off.
 
-    The models were trained so. transformers 5.24 multiplies seconds by tokens per second first, vLLM all in float64.
+    So does the models' original code. transformers 5.24 multiplies seconds by tokens per second first, vLLM all in float64.
     """
     expect_media(engine, case, oracle.float32_time)
 

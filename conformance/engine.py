@@ -56,6 +56,8 @@ class Traits:
     prefix_page: the one page size of its prefix caches; None: whatever is asked for.
     prefix_items: whether a matched prefix may end inside an item ("cut") or not ("whole").
     planned_families: the families of models whose tokens the engine counts from sizes; it refuses others.
+    backgrounds: who chooses the colour behind transparent pixels: the caller, or the engine.
+    animations: what becomes of an animated picture: its first frame is the picture, or it is refused.
     profile: whose exact values the engine promises beside the core ("core": nobody's).
     """
 
@@ -69,6 +71,8 @@ class Traits:
     prefix_page: int | None = None
     prefix_items: Literal["cut", "whole"] = "cut"
     planned_families: tuple[str, ...] = FAMILIES
+    backgrounds: Literal["caller", "engine"] = "caller"
+    animations: Literal["first frame", "reject"] = "first frame"
     profile: Profile = Profile.CORE
 
 

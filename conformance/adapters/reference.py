@@ -1,13 +1,14 @@
 """The reference, seen as one more engine."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL.Image import Image
 
 from conformance.engine import Profile, Traits
+from conformance.protocol.media import FetchPolicy
 from conformance.protocol.pipeline import Prefill
 from conformance.protocol.scheduling import Budget, DecoderPart
 from conformance.world.checkpoint import Checkpoint
@@ -24,6 +25,8 @@ from reference import scheduling as _scheduling
 from reference import sentinels as _sentinels
 from reference.encoder_cache import EncoderCache as _EncoderCache
 from reference.items import Chunk, Item
+from reference.media import decoding as _decoding
+from reference.media import fetching as _fetching
 
 
 class ReferenceEngine:
@@ -32,6 +35,16 @@ class ReferenceEngine:
     name = "reference"
     version = "0.1.0"
     traits = Traits(surplus_rows="keep last", caller_hashes="trust", profile=Profile.SGLANG)
+
+    # media
+    decode_image = staticmethod(_decoding.decode_image)
+
+    @staticmethod
+    def fetch_media(reference: str, policy: FetchPolicy) -> bytes:
+        """`reference.media.fetching.fetch_media` under the same policy."""
+        return _fetching.fetch_media(
+            reference, _fetching.FetchPolicy(**{one.name: getattr(policy, one.name) for one in fields(policy)})
+        )
 
     # planning
     count_image_tokens = staticmethod(_planning.count_image_tokens)
@@ -98,6 +111,7 @@ class ReferenceEngine:
     retention_mask = staticmethod(_pruning.retention_mask)
     prune_prompt = staticmethod(_pruning.prune_prompt)
     prune_positions = staticmethod(_pruning.prune_positions)
+    encode_pruned = staticmethod(_pruning.encode_pruned)
 
     # prefix_cache
     page_keys = staticmethod(_prefix_cache.block_keys)

@@ -111,7 +111,6 @@ class ReferenceEngine:
     retention_mask = staticmethod(_pruning.retention_mask)
     prune_prompt = staticmethod(_pruning.prune_prompt)
     prune_positions = staticmethod(_pruning.prune_positions)
-    encode_pruned = staticmethod(_pruning.encode_pruned)
 
     # prefix_cache
     page_keys = staticmethod(_prefix_cache.block_keys)

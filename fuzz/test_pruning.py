@@ -6,9 +6,11 @@ from hypothesis.strategies import SearchStrategy
 from conformance.cases import Exact
 from conformance.oracles import pruning as oracle
 from conformance.oracles.pruning import Count
+from conformance.suite.test_pruning_steps import Step
 from conformance.world.videos import Pruned, Video
 from fuzz.search import searches
-from fuzz.strategies.videos import RATES, prompts_to_prune, videos
+from fuzz.strategies.videos import RATES, prompts_to_prune, screenplays, videos
+from reference.items import Chunk, Request
 
 
 def agreed(case: Video) -> bool:
@@ -102,3 +104,41 @@ def test_the_delta_of_any_prompt() -> SearchStrategy[Pruned]:
 @searches("PRUNING-18")
 def test_any_prompt_that_is_kept_whole() -> SearchStrategy[Pruned]:
     return prompts_to_prune(whole=True)
+
+
+@st.composite
+def steps(choose: st.DrawFn) -> Step:
+    """Up to 3 requests at a rate in eighths, each with any chunk of its pruned prompt; shrinks to one and the whole of it."""
+    rate = choose(st.integers(0, 7)) / 8
+    batch = []
+    for number in range(choose(st.integers(1, 3))):
+        request = choose(screenplays(f"screenplay-{number}"))
+        length = oracle.length(request, rate)
+        first = choose(st.integers(0, length))
+        batch.append((request, Chunk(first, length - first - choose(st.integers(0, length - first)))))
+    return Step(tuple(batch), rate)
+
+
+@searches("PRUNING-19", examples=200)
+def test_any_step() -> SearchStrategy[Step]:
+    return steps()
+
+
+@searches("PRUNING-20", examples=50)
+def test_any_cuts() -> SearchStrategy[tuple[Request, int]]:
+    return st.tuples(screenplays(), st.integers(1, 12))
+
+
+@searches("PRUNING-21", examples=50)
+def test_any_two_requests_in_turn() -> SearchStrategy[tuple[Request, Request]]:
+    return st.tuples(screenplays(), screenplays("another"))
+
+
+@searches("PRUNING-22", examples=50)
+def test_how_often_any_video_is_encoded() -> SearchStrategy[Request]:
+    return screenplays().filter(lambda request: len({item.identity for item in request.items}) == len(request.items))
+
+
+@searches("PRUNING-23", examples=50)
+def test_any_request_at_rate_0() -> SearchStrategy[Request]:
+    return screenplays()

@@ -1,13 +1,13 @@
-"""What pruning costs, for a video of 128 frames of 16 x 16 tokens with text between them, of which three tenths stay."""
+"""What pruning costs, for a video of 64 frames of 16 x 16 tokens with text between them, of which three tenths stay."""
 
 import numpy as np
 import torch
 
 from conformance.engine import Engine
 from perf.sized import Job, sized
-from reference.items import Item, Modality, Span
+from reference.items import Chunk, Item, Modality, Request, Span
 
-FRAMES, HEIGHT, WIDTH, HIDDEN, RATE = 128, 16, 16, 64, 0.7
+FRAMES, HEIGHT, WIDTH, HIDDEN, RATE = 64, 16, 16, 64, 0.7
 TOKENS = HEIGHT * WIDTH
 STRIDE = TOKENS + 4
 LENGTH = FRAMES * STRIDE
@@ -37,3 +37,12 @@ def test_prune_a_prompt(engine: Engine) -> Job:
 def test_prune_positions(engine: Engine) -> Job:
     positions = np.tile(np.arange(LENGTH), (3, 1))
     return lambda: engine.prune_positions(positions, (VIDEO,), (MASK,))
+
+
+@sized("encode_pruned")
+def test_a_step_within_a_pruned_video(engine: Engine) -> Job:
+    rows = torch.randn(FRAMES * TOKENS, HIDDEN, generator=torch.Generator().manual_seed(1))
+    fields = {"video_grid_thw": (FRAMES, HEIGHT, WIDTH)}
+    video = Item(modality=Modality.VIDEO, spans=VIDEO.spans, feature=rows, fields=fields, identity=bytes(32))
+    step = (Request(id="video", input_ids=IDS, items=(video,)), Chunk(1024, 1024))
+    return lambda: engine.encode_pruned([step], {Modality.VIDEO: lambda items: [rows]}, None, RATE)

@@ -14,7 +14,9 @@ are kept. How many is known before the video was looked at, which ones only afte
    rows under the timestamps of other frames. A span is cut behind, so that it begins with the first sentinel still.
 5. A token that is kept keeps its position, and so does all text: pruning takes columns out of the position table and
    moves nothing, so that the model sees the same distances. The delta grows by what was taken out.
-6. The encoder cache holds what the encoder gave, and the mask is taken again from it: no counts travel beside a tensor,
+6. A step encodes the items that its chunk may touch, which is known beforehand by point 1; then their masks say where
+   the chunk lies in them. Every request is laid out by itself, with its own counts, whatever else is in the batch.
+7. The encoder cache holds what the encoder gave, and the mask is taken again from it: no counts travel beside a tensor,
    and an entry does not depend on the rate. Where rates differ between requests, the rate belongs among the fields of
    an item, for pruned ids of two rates may be alike.
 
@@ -25,7 +27,7 @@ vLLM lets text continue at the width of the video's grid and not behind its larg
 video has more frames than columns.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -33,7 +35,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from reference.items import Item, Span, all_spans, check_within
+from reference.encoder_cache import EncoderCache
+from reference.encoding import Encoder, EncodingError, encode, slice_chunk
+from reference.items import Chunk, Item, Modality, Request, Span, all_spans, check_disjoint, check_within
 
 Grid: TypeAlias = tuple[int, int, int]
 """Frames, height and width of a video in tokens, after the spatial merge."""
@@ -122,6 +126,36 @@ def prune_positions(
     return kept, int(kept.max()) + 1 - kept.shape[1]
 
 
+def encode_pruned(
+    batch: Sequence[tuple[Request, Chunk]],
+    encoders: Mapping[Modality, Encoder],
+    cache: EncoderCache | None,
+    rate: float,
+) -> list[tuple[NDArray[np.int64], torch.Tensor] | EncodingError]:
+    """`encode` for a step in which videos are pruned: for each request the ids int64 [chunk.length] and the rows of its
+    chunk, [positions of media in the chunk, hidden], by position.
+
+    batch: requests as they are before pruning; the chunks count positions of the pruned prompt. Videos have the field
+    `video_grid_thw`, of which only the number of frames is looked at. Items are encoded and cached whole.
+
+    A request that cannot be served has an EncodingError in its place: as with `encode`, and for a chunk outside the
+    pruned prompt, a video without frames, and items that lie between the frames of another. Raises ValueError unless
+    0 <= rate < 1.
+    """
+    _exact(rate)
+    plans = [_plan(request, chunk, rate) for request, chunk in batch]
+    asked = [(request, _cover(plan)) for (request, _), plan in zip(batch, plans, strict=True)]
+    answers: list[tuple[NDArray[np.int64], torch.Tensor] | EncodingError] = []
+    for (request, chunk), plan, rows in zip(batch, plans, encode(asked, encoders, cache), strict=True):
+        if isinstance(plan, EncodingError):
+            answers.append(plan)
+        elif isinstance(rows, EncodingError):
+            answers.append(rows)
+        else:
+            answers.append(_prune_step(request, chunk, rate, plan, rows))
+    return answers
+
+
 def _exact(rate: float) -> Fraction:
     """The rate as the decimal that was written: the shortest one that this number stands for."""
     try:
@@ -131,6 +165,73 @@ def _exact(rate: float) -> Fraction:
     if not 0 <= written < 1:
         raise ValueError(f"a pruning rate lies from 0 up to but not including 1, not at {rate}")
     return written
+
+
+def _retained(item: Item, rate: float) -> int:
+    """How many tokens of an item are kept."""
+    if item.modality is not Modality.VIDEO:
+        return item.token_count
+    return retained_count(item.token_count // _frames(item), _frames(item), rate)
+
+
+def _frames(video: Item) -> int:
+    frames = int(video.read("video_grid_thw")[0])
+    if frames < 1 or video.token_count % frames:
+        raise ValueError(f"the {video.token_count} tokens of a video are no {frames} frames")
+    return frames
+
+
+def _plan(request: Request, chunk: Chunk, rate: float) -> list[Item] | EncodingError:
+    """The items, by position, that a chunk of the pruned prompt may touch: how far each one reaches there is known
+    without its mask, for the retained count is."""
+    try:
+        items = sorted((item for item in request.items if item.spans), key=lambda item: item.spans[0])
+        check_disjoint([Span(item.spans[0].first, item.spans[-1].last) for item in items])
+        needed, gone = [], 0
+        for item in items:
+            first = item.spans[0].first - gone
+            gone += item.token_count - _retained(item, rate)
+            if first < chunk.stop and chunk.prefix <= item.spans[-1].last - gone:
+                needed.append(item)
+        if chunk.stop > len(request.input_ids) - gone:
+            raise ValueError(f"{chunk} ends outside a pruned prompt of {len(request.input_ids) - gone} positions")
+    except (ValueError, KeyError) as error:
+        return EncodingError(f"request {request.id}: {error}")
+    return needed
+
+
+def _cover(plan: list[Item] | EncodingError) -> Chunk:
+    """The part of the prompt before pruning in which all of these items lie, and no others."""
+    if isinstance(plan, EncodingError) or not plan:
+        return Chunk(0, 0)
+    first = plan[0].spans[0].first
+    return Chunk(first, plan[-1].spans[-1].stop - first)
+
+
+def _prune_step(
+    request: Request, chunk: Chunk, rate: float, needed: list[Item], rows: torch.Tensor
+) -> tuple[NDArray[np.int64], torch.Tensor]:
+    """The ids and rows of a chunk, from the rows of all items that it may touch.
+
+    Of any other video only the number of tokens matters, and not which of them are kept.
+    """
+    whole = dict(zip(needed, torch.split(rows, [item.token_count for item in needed]), strict=True)) if needed else {}
+    masks: list[torch.Tensor | None] = []
+    for item in request.items:
+        if item.modality is not Modality.VIDEO:
+            masks.append(None)
+        elif item in whole:
+            frames = _frames(item)
+            masks.append(retention_mask(whole[item], (frames, 1, item.token_count // frames), rate))
+        else:
+            masks.append(torch.arange(item.token_count) < _retained(item, rate))
+    ids, spans = prune_prompt(request.input_ids, request.items, [None if mask is None else mask.cpu() for mask in masks])
+    parts = {
+        item: slice_chunk(whole[item] if mask is None else whole[item][mask], new, chunk)
+        for item, mask, new in zip(request.items, masks, spans, strict=True)
+        if item in whole
+    }
+    return ids[chunk.prefix : chunk.stop], torch.cat([parts[item] for item in needed]) if needed else rows
 
 
 def _checked(items: Sequence[Item], masks: Sequence[Mask | None], length: int) -> list[NDArray[np.bool_]]:

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from conformance.world.videos import pruned
-from reference.pruning import prune_positions, prune_prompt, retained_count, retention_mask
+from conformance.world.videos import Projector, filmed, pruned
+from reference.encoding import EncodingError
+from reference.items import Chunk, Item, Modality, Request, Span
+from reference.pruning import encode_pruned, prune_positions, prune_prompt, retained_count, retention_mask
 
 
 @pytest.mark.parametrize("rate", [0.9, Decimal("0.9"), Fraction(9, 10), np.float32(0.9), np.float64(0.9)], ids=repr)
@@ -58,3 +60,29 @@ def test_a_mask_names_its_item_and_its_tokens() -> None:
 def test_no_positions_have_no_delta() -> None:
     with pytest.raises(ValueError, match="no largest one"):
         prune_positions(np.zeros((3, 0), dtype=np.int64), (), ())
+
+
+def test_a_chunk_ends_within_the_pruned_prompt() -> None:
+    request = filmed("short", ".vvvvvvvv", {"v": "aaaa|aaaa"})
+    (answer,) = encode_pruned([(request, Chunk(0, 6))], {Modality.VIDEO: Projector()}, None, 0.5)
+    assert isinstance(answer, EncodingError)
+    assert "request short: Chunk(prefix=0, length=6) ends outside a pruned prompt of 5 positions" in str(answer)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [({}, "no field 'video_grid_thw'"), ({"video_grid_thw": (3, 1, 1)}, "the 4 tokens of a video are no 3 frames")],
+)
+def test_a_video_has_frames(fields: dict[str, tuple[int, int, int]], message: str) -> None:
+    video = Item(modality=Modality.VIDEO, spans=(Span(1, 4),), feature=torch.zeros(4, 4), fields=fields, identity=bytes(32))
+    request = Request(id="odd", input_ids=np.arange(6, dtype=np.int64), items=(video,))
+    (answer,) = encode_pruned([(request, Chunk(0, 5))], {Modality.VIDEO: Projector()}, None, 0.5)
+    assert isinstance(answer, EncodingError)
+    assert message in str(answer)
+
+
+def test_items_do_not_interleave() -> None:
+    request = filmed("woven", ".vvvv.ii.vvvv", {"v": "aaaa|aaaa"})
+    (answer,) = encode_pruned([(request, Chunk(0, 5))], dict.fromkeys(Modality, Projector()), None, 0.5)
+    assert isinstance(answer, EncodingError)
+    assert "starts before" in str(answer)

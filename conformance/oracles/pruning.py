@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from conformance.world.videos import MaskOrNone, Pruned, Video
-from reference.items import Item, Span
+from conformance.world.videos import MaskOrNone, Pruned, Video, positions
+from reference.items import Chunk, Item, Modality, Request, Span
 
 
 class Count(NamedTuple):
@@ -135,3 +135,30 @@ def distances(table: NDArray[np.int64], pairs: Sequence[tuple[int, int]]) -> NDA
         [int(table[axis, one]) - (int(table[axis, other]) if other >= 0 else 0) for axis in range(3)] for one, other in pairs
     ]
     return np.array(rows, dtype=np.int64).reshape(-1, 3)
+
+
+def step(request: Request, chunk: Chunk, rate: float) -> tuple[NDArray[np.int64], torch.Tensor]:
+    """The ids of a chunk of the pruned prompt, and for each position of media there the row of the token that is kept."""
+    masks = tuple(_mask_of(item, rate) for item in request.items)
+    case = Pruned(request.input_ids, request.items, masks, positions(len(request.input_ids), request.items))
+    inside = survivors(case)[chunk.prefix : chunk.prefix + chunk.length]
+    rows = {
+        place: item.feature[n]
+        for item in request.items
+        for n, place in enumerate(p for span in item.spans for p in range(span.first, span.last + 1))
+    }
+    found = [rows[place] for place in inside if place in rows]
+    return request.input_ids[inside], torch.stack(found) if found else torch.empty(0, 4)
+
+
+def length(request: Request, rate: float) -> int:
+    """How many positions the pruned prompt has."""
+    gone = [int((~mask).sum()) for mask in (_mask_of(item, rate) for item in request.items) if mask is not None]
+    return len(request.input_ids) - sum(gone)
+
+
+def _mask_of(item: Item, rate: float) -> MaskOrNone:
+    if item.modality is not Modality.VIDEO:
+        return None
+    frames = item.fields["video_grid_thw"][0]
+    return mask(Video(item.feature, (frames, 1, item.token_count // frames), rate))

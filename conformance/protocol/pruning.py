@@ -1,6 +1,6 @@
 """Efficient video sampling: which tokens of a video are kept."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -8,8 +8,10 @@ import torch
 from numpy.typing import NDArray
 
 from conformance import returns as answer
+from conformance.protocol.encoder_cache import EncoderCache
+from conformance.protocol.encoding import Encoder
 from conformance.returns import WrongAnswer, returns
-from reference.items import Item, Span
+from reference.items import Chunk, Item, Modality, Request, Span
 
 
 def mask(value: Any) -> NDArray[np.bool_]:
@@ -35,6 +37,16 @@ def pruned_positions(value: Any) -> tuple[NDArray[np.int64], int]:
     if not isinstance(table, np.ndarray) or table.dtype != np.int64 or table.ndim != 2 or len(table) != 3:
         raise WrongAnswer("a pair: int64 [3, m] and a delta")
     return table, answer.integer(value[1])
+
+
+def ids_and_rows_or_error_each(value: Any) -> tuple[tuple[NDArray[np.int64], torch.Tensor] | Exception, ...]:
+    """For each request a pair, int64 [n] and a tensor [rows, hidden], or the exception that failed it."""
+    found: list[tuple[NDArray[np.int64], torch.Tensor] | Exception] = []
+    for one in value if isinstance(value, list | tuple) else (None,):
+        if not isinstance(one, Exception) and (not isinstance(one, tuple | list) or len(one) != 2):
+            raise WrongAnswer("for each request a pair, int64 [n] and a tensor [rows, hidden], or an exception")
+        found.append(one if isinstance(one, Exception) else (answer.int64_array(one[0]), answer.rows(one[1])))
+    return tuple(found)
 
 
 class Pruning(Protocol):
@@ -80,4 +92,25 @@ class Pruning(Protocol):
 
         positions: int64 [3, n], those of the prompt before pruning. items and masks as in `prune_prompt`, of which
         something is kept. A token that is kept has the position that it had, relative to the text before it.
+        """
+
+    @returns(ids_and_rows_or_error_each)
+    def encode_pruned(
+        self,
+        batch: Sequence[tuple[Request, Chunk]],
+        encoders: Mapping[Modality, Encoder],
+        cache: EncoderCache | None,
+        rate: float,
+    ) -> Sequence[tuple[NDArray[np.int64], torch.Tensor] | Exception]:
+        """`encode` for a step of an engine that prunes videos: for each request the ids of its chunk, int64
+        [chunk.length], and its rows, [positions of media in the chunk, hidden], by position.
+
+        batch: requests as before pruning, with a placeholder for each token that the encoder gives; the chunks count
+        positions of the pruned prompt, and end within it. A video has the field `video_grid_thw`, a tuple of ints whose
+        first is its number of frames, all of as many tokens. One item ends before the next begins.
+        encoders: give all rows of an item, before pruning.
+        cache: what this engine's `open_encoder_cache` gave, or None.
+
+        Where the chunk has no media there are 0 rows, of any width. A request whose rows cannot be had has an exception
+        in its place, and other requests are served.
         """

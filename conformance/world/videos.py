@@ -15,14 +15,16 @@ pruned("..VVVV.VvvV..ii")          a prompt as `draw` makes it, in which the cap
 Every four positions of a span are a frame of two rows and two columns.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from conformance.world.prompts import draw
-from reference.items import Item
+from reference.items import Item, Modality, Request
 
 DIRECTIONS = {
     "a": (1, 1, 1, 1),
@@ -73,6 +75,33 @@ def pruned(drawing: str, listed: str | None = None) -> Pruned:
     return Pruned(ids, items, masks, positions(len(ids), items))
 
 
+def filmed(id: str, drawing: str, videos: Mapping[str, str] | None = None) -> Request:
+    """The request of a prompt as `draw` makes it, whose videos show these drawings.
+
+    The feature of every item is what the encoder makes of it; the rows of all others name their letter and their number.
+    """
+    ids, items = draw(drawing)
+    shown = [(videos or {}).get(letter) for letter in dict.fromkeys(filter(str.isalpha, drawing))]
+    return Request(
+        id=id, input_ids=ids, items=tuple(_with_content(item, film) for item, film in zip(items, shown, strict=True))
+    )
+
+
+class Projector:
+    """An encoder for every modality, that gives the features of its items, and counts them.
+
+    finish: what it makes of the list of all rows before it returns it.
+    """
+
+    def __init__(self, finish: Callable[[list[torch.Tensor]], Any] = list) -> None:
+        self.finish = finish
+        self.encoded = 0
+
+    def __call__(self, items: Sequence[Item]) -> Any:
+        self.encoded += len(items)
+        return self.finish([item.feature.clone() for item in items])
+
+
 def positions(length: int, items: tuple[Item, ...]) -> NDArray[np.int64]:
     """M-RoPE positions [3, length]: each span begins behind all positions before it, and so does the text after it."""
     starts = {span.first: span for item in items for span in item.spans}
@@ -94,3 +123,14 @@ def _places(item: Item) -> list[int]:
 def _direction(character: str) -> list[int]:
     scale = LONGER if character.isupper() else 1
     return [scale * value for value in DIRECTIONS[character.lower()]]
+
+
+def _with_content(item: Item, film: str | None) -> Item:
+    count, mark = item.token_count, item.identity[0] if item.identity else 0
+    if film is None:
+        rows, grid = torch.tensor([[256.0, mark, n, 1.0] for n in range(count)]), (1, 1, count)
+    else:
+        rows, grid, _ = video(film, 0.0)
+    fields = {"video_grid_thw": grid} if item.modality is Modality.VIDEO else {}
+    known = sha256(rows.numpy().tobytes()).digest()
+    return Item(modality=item.modality, spans=item.spans, feature=rows, fields=fields, identity=known)

@@ -4,7 +4,8 @@ import torch
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from conformance.world.videos import Pruned, Video, pruned, video
+from conformance.world.videos import Pruned, Video, filmed, pruned, video
+from reference.items import Request
 
 RATES = st.integers(0, 19).map(lambda twentieths: twentieths / 20) | st.floats(0, 1, exclude_max=True)
 DTYPES = st.sampled_from([torch.float32, torch.float64, torch.bfloat16, torch.float16])
@@ -30,6 +31,22 @@ def prompts_to_prune(choose: st.DrawFn, *, whole: bool = False) -> Pruned:
         drawing += choose(_text(1))
         letters += letter
     return pruned(drawing, "".join(choose(st.permutations(letters))))
+
+
+@st.composite
+def screenplays(choose: st.DrawFn, id: str = "screenplay") -> Request:
+    """A request with text, pictures, recordings, and up to 2 videos of up to 4 frames of 2 x 2 tokens, in one span or many;
+    shrinks to text, and to few frames that are alike."""
+    drawing, shown = choose(_text(1)), {}
+    for letter in choose(st.permutations("ijavw"))[: choose(st.integers(0, 5))]:
+        if letter in "vw":
+            frames = choose(st.lists(st.text("abcdeABCDE", min_size=4, max_size=4), min_size=1, max_size=4))
+            drawing += choose(st.sampled_from(["", ".", ".."])).join([letter * 4] * len(frames))
+            shown[letter] = "|".join(frames)
+        else:
+            drawing += letter * choose(st.integers(1, 4))
+        drawing += choose(_text(1))
+    return filmed(id, drawing, shown)
 
 
 @st.composite

@@ -337,6 +337,41 @@ def width_is_asserted() -> bool:
     return error(lambda: split(model, torch.zeros(1, 9))) == "AssertionError"
 
 
+def encoder_info(prefix: int, length: int, encoder_length: int) -> Any:
+    """What `prepare_encoder_info_extend` makes of a batch of one request."""
+    request = SimpleNamespace(
+        multimodal_inputs=SimpleNamespace(num_image_tokens=encoder_length),
+        prefix_len=prefix,
+        extend_len=length,
+        logprob_start_len=-1,
+    )
+    batch = SimpleNamespace(
+        reqs=[request],
+        device="cpu",
+        forward_mode=sglang_cpu.module("sglang.srt.model_executor.forward_batch_info").ForwardMode.EXTEND,
+        prefix_lens=[prefix],
+        extend_lens=[length],
+        extend_num_tokens=length,
+        out_cache_loc=torch.arange(length),
+        extend_input_logprob_token_ids=None,
+    )
+    sg().batch.ScheduleBatch.prepare_encoder_info_extend(batch, [array("q", range(length))], [prefix + length])
+    return batch
+
+
+@fails("SCHEDULING-03")
+def half_an_encoder_part_in_the_prefix() -> bool:
+    """A prefix that holds a part of the encoder part is an assertion without words."""
+    whole = encoder_info(4, 5, 4).encoder_cached == [True] and encoder_info(0, 9, 4).encoder_cached == [False]
+    return whole and error(lambda: encoder_info(2, 7, 4)) == "AssertionError"
+
+
+@fails("SCHEDULING-04")
+def half_an_encoder_part_in_the_chunk() -> bool:
+    """A chunk that ends inside the encoder part is an assertion about a number of KV slots below 0."""
+    return error(lambda: encoder_info(0, 3, 4)) == "AssertionError"
+
+
 @fails("PIPELINE-09")
 def surplus_pictures() -> bool:
     """A picture for which the prompt has no placeholder is left out, with a line in the log."""

@@ -23,6 +23,7 @@ from conformance.adapters import sglang_steps as steps
 from conformance.engine import Profile, Traits
 from conformance.protocol.encoding import Encoder
 from conformance.protocol.pipeline import Prefill
+from conformance.protocol.scheduling import DecoderPart
 from conformance.world.checkpoint import Checkpoint
 from reference.items import Chunk, Format, Item, Modality, Request, Span
 
@@ -128,6 +129,12 @@ class SglangEngine:
         made = [translate.data_item(self._sglang, item) for item in items]
         modalities = self._sglang.batch.MultimodalProcessorOutput.build_token_modalities([0] * length, made)
         return [0] * length if modalities is None else list(modalities)
+
+    # scheduling
+
+    def encoder_lengths(self, batch: Sequence[tuple[NDArray[np.int64], Chunk, int]]) -> Sequence[DecoderPart]:
+        """`ScheduleBatch.prepare_encoder_info_extend`."""
+        return steps.encoder_lengths(self._sglang, batch)
 
     # encoder_cache
 

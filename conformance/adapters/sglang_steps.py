@@ -22,6 +22,7 @@ from conformance.adapters import sglang_items as translate
 from conformance.adapters.sglang_cpu import Sglang
 from conformance.protocol.encoding import Encoder
 from conformance.protocol.pipeline import Prefill
+from conformance.protocol.scheduling import DecoderPart
 from conformance.world.checkpoint import Checkpoint
 from reference.items import Chunk, Item, Modality, Request, Span
 
@@ -286,3 +287,33 @@ def _embedded(sglang: Sglang, model: Any, inputs: Any, chunk: torch.Tensor, pref
         data_embedding_func_mapping=translate.by_modality(sglang, {Modality.IMAGE: encode}),
     )[0]
     return embedded
+
+
+def encoder_lengths(sglang: Sglang, batch: Sequence[tuple[NDArray[np.int64], Chunk, int]]) -> list[DecoderPart]:
+    """`ScheduleBatch.prepare_encoder_info_extend` on a batch that has what it reads, one KV slot a position."""
+    requests = [
+        SimpleNamespace(
+            multimodal_inputs=SimpleNamespace(num_image_tokens=encoder_length) if encoder_length else None,
+            prefix_len=chunk.prefix,
+            extend_len=chunk.length,
+            logprob_start_len=-1,
+        )
+        for _, chunk, encoder_length in batch
+    ]
+    total = sum(chunk.length for _, chunk, _ in batch)
+    running = SimpleNamespace(
+        reqs=requests,
+        device="cpu",
+        forward_mode=sglang_cpu.module("sglang.srt.model_executor.forward_batch_info").ForwardMode.EXTEND,
+        prefix_lens=[chunk.prefix for _, chunk, _ in batch],
+        extend_lens=[chunk.length for _, chunk, _ in batch],
+        extend_num_tokens=total,
+        out_cache_loc=torch.arange(total),
+        extend_input_logprob_token_ids=None,
+    )
+    ids = [array("q", ids.tobytes()) for ids, _, _ in batch]
+    sglang.batch.ScheduleBatch.prepare_encoder_info_extend(running, ids, [chunk.stop for _, chunk, _ in batch])
+    chunks = map(Chunk, running.prefix_lens, running.extend_lens)
+    stripped = torch.split(running.prefill_input_ids_cpu, running.extend_lens)
+    answers = zip(running.encoder_lens_cpu, running.encoder_cached, chunks, stripped, strict=True)
+    return [DecoderPart(length, cached, chunk, ids.numpy()) for length, cached, chunk, ids in answers]

@@ -154,6 +154,7 @@ LINES = {
     "cache-shared": line(".iiiiii.", ".jjjjjj.", ".kk.", tokens=20, kept=10),
     "cache-full-while-the-first-is-read": line("iiiiiiiii.", "jjjjjjjjjj", "kkkk", tokens=4, kept=10),
     "each-needs-all-of-the-cache": line(".iiii.jjjj.", ".kkkk.vvvv.", tokens=5, kept=4),
+    "room-beside-a-half-done-one": line("iiii.jjjj.", "..........", tokens=9, kept=4),
     "two-items-each": line("iiiiijjjjj", "kkkkkvvvvv", tokens=9, kept=6),
     "kv-cache-shared": line("......", ".....", "...", tokens=4, kv=9),
     "no-kv-slots-for-the-second": line("." * 15, "i" * 10, "jjjj", tokens=5, kept=10, kv=20),

@@ -372,6 +372,63 @@ def half_an_encoder_part_in_the_chunk() -> bool:
     return error(lambda: encoder_info(0, 3, 4)) == "AssertionError"
 
 
+def rope_index(
+    ids: list[int], images: Any = None, videos: Any = None, family: str = "qwen2_vl", **more: Any
+) -> list[list[int]]:
+    """The times, rows and columns of ids in which 5 is a picture's, 6 a video's and 9 the start of either."""
+    module = sglang_cpu.module("sglang.srt.layers.rotary_embedding.mrope_rope_index")
+    arguments = {"image_token_id": 5, "video_token_id": 6, "vision_start_token_id": 9, "spatial_merge_size": 2} | more
+    grids = [None if grid is None else torch.tensor(grid) for grid in (images, videos)]
+    table, _ = module.get_rope_index(
+        **arguments, model_type=family, input_ids=torch.tensor([ids]), image_grid_thw=grids[0], video_grid_thw=grids[1]
+    )
+    columns: list[list[int]] = table[:, 0].tolist()
+    return columns
+
+
+@fails("POSITIONS-08")
+def no_grid_is_text() -> bool:
+    """A picture whose grid is missing is numbered as text; the second of two is an index out of range."""
+    alone = rope_index([1, 9, 5, 5, 5, 5, 10])
+    second = error(lambda: rope_index([9, 5, 5, 5, 5, 10, 9, 5, 5, 5, 5, 10], [[1, 4, 4]]))
+    return alone == [list(range(7))] * 3 and second == "IndexError"
+
+
+@fails("POSITIONS-09")
+def grid_of_another_size() -> bool:
+    """A grid of 2 positions in a span of 4 leaves the rest as text; a larger one takes the text behind the picture."""
+    smaller = rope_index([9, 5, 5, 5, 5, 10], [[1, 2, 4]])
+    larger = rope_index([9, 5, 5, 10, 1], [[1, 4, 4]])
+    return smaller[1] == [0, 1, 1, 3, 4, 5] and larger[1] == [0, 1, 1, 2, 2]
+
+
+@fails("POSITIONS-10")
+def typed_placeholder() -> bool:
+    """The first placeholder of a prompt takes the first grid, also when it stands before the picture, in text."""
+    return rope_index([5, 1, 9, 5, 5, 5, 5, 10], [[1, 4, 4]])[1] == [0, 0, 1, 1, 2, 3, 4, 5]
+
+
+@fails("POSITIONS-11")
+def pictures_that_touch() -> bool:
+    """Pictures are counted by their start tokens, so that one right behind another is numbered as text."""
+    return rope_index([9, 5, 5, 5, 5, 10], [[1, 2, 4], [1, 2, 4]])[2] == [0, 1, 2, 3, 4, 5]
+
+
+@fails("POSITIONS-12")
+def a_second_by_default() -> bool:
+    """A video whose seconds are missing takes 1 second a frame."""
+    ids = [9, 6, 6, 10]
+    missing = rope_index(ids, None, [[2, 2, 2]], "qwen2_5_vl", tokens_per_second=4)
+    return missing == rope_index(ids, None, [[2, 2, 2]], "qwen2_5_vl", tokens_per_second=4, second_per_grid_ts=[1.0])
+
+
+@fails("POSITIONS-16", "POSITIONS-18")
+def reply_behind_a_picture() -> bool:
+    """The reply to a prompt that ends with a picture goes on behind its time, among its rows and columns."""
+    table = torch.tensor([[0, 1, 1, 1], [0, 1, 1, 1], [0, 1, 2, 3]])
+    return bool(sg().utils.extend_mrope_positions_for_retracted_request(table, 1)[0, -1] == 2)
+
+
 @fails("PIPELINE-09")
 def surplus_pictures() -> bool:
     """A picture for which the prompt has no placeholder is left out, with a line in the log."""

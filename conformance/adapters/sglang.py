@@ -17,15 +17,16 @@ import torch
 from numpy.typing import NDArray
 from PIL.Image import Image
 
-from conformance.adapters import sglang_cpu
+from conformance.adapters import sglang_cpu, sglang_positions, sglang_prefixes
 from conformance.adapters import sglang_items as translate
+from conformance.adapters import sglang_pruning as pruning
 from conformance.adapters import sglang_steps as steps
 from conformance.engine import Profile, Traits
 from conformance.protocol.encoding import Encoder
 from conformance.protocol.pipeline import Prefill
 from conformance.protocol.scheduling import DecoderPart
 from conformance.world.checkpoint import Checkpoint
-from reference.items import Chunk, Format, Item, Modality, Request, Span
+from reference.items import Chunk, Format, Item, Modality, MropeLayout, Request, Span
 
 
 class SglangEngine:
@@ -130,6 +131,32 @@ class SglangEngine:
         modalities = self._sglang.batch.MultimodalProcessorOutput.build_token_modalities([0] * length, made)
         return [0] * length if modalities is None else list(modalities)
 
+    # positions
+
+    def positions(self, input_ids: NDArray[np.int64], items: Sequence[Item], layout: MropeLayout) -> tuple[torch.Tensor, int]:
+        """`get_rope_index` and `get_rope_index_glm4v`."""
+        return sglang_positions.positions(input_ids, items, layout)
+
+    def extend_positions(self, triples: NDArray[np.int64], length: int) -> torch.Tensor:
+        """`extend_mrope_positions_for_retracted_request`, which takes a number of further positions."""
+        extend = self._sglang.utils.extend_mrope_positions_for_retracted_request
+        extended: torch.Tensor = extend(torch.from_numpy(triples), length - triples.shape[1])
+        return extended
+
+    def stitch_positions(self, previous: NDArray[np.int64], turn: NDArray[np.int64]) -> torch.Tensor:
+        """`Req._extend_session_image_inputs`."""
+        return sglang_positions.stitch(self._sglang, previous, turn)
+
+    def chunk_positions(self, triples: NDArray[np.int64], chunk: Chunk) -> torch.Tensor:
+        """`ForwardBatch._compute_mrope_positions_extend`."""
+        return sglang_positions.chunk(triples, chunk)
+
+    # prefix_cache
+
+    def open_prefix_cache(self, page: int) -> sglang_prefixes.PrefixCache:
+        """`RadixCache`."""
+        return sglang_prefixes.PrefixCache(self._sglang, page)
+
     # scheduling
 
     def encoder_lengths(self, batch: Sequence[tuple[NDArray[np.int64], Chunk, int]]) -> Sequence[DecoderPart]:
@@ -167,6 +194,29 @@ class SglangEngine:
     ) -> Sequence[torch.Tensor]:
         """`embed_mm_inputs` up to its scatter; without a cache it has one of no bytes."""
         return steps.encode(self._sglang, batch, encoders, (cache or self.open_encoder_cache(0)).cache)
+
+    # pruning
+
+    def retained_count(self, tokens_per_frame: int, frames: int, rate: float) -> int:
+        """`compute_retained_tokens_count`, for the rate of an `EVSConfig`."""
+        rate = pruning.config(rate).video_pruning_rate
+        return int(pruning.core().compute_retained_tokens_count(tokens_per_frame, frames, rate))
+
+    def retention_mask(self, embeddings: torch.Tensor, grid: tuple[int, int, int], rate: float) -> NDArray[np.bool_]:
+        """`compute_retention_mask`."""
+        rate = pruning.config(rate).video_pruning_rate
+        mask: NDArray[np.bool_] = pruning.core().compute_retention_mask(embeddings, grid, 1, rate).numpy()
+        return mask
+
+    def encode_pruned(
+        self,
+        batch: Sequence[tuple[Request, Chunk]],
+        encoders: Mapping[Modality, Encoder],
+        cache: steps.EncoderCache | None,
+        rate: float,
+    ) -> Sequence[tuple[NDArray[np.int64], torch.Tensor]]:
+        """`EVSProcessor`, `EVS.evs_video` and `embed_mm_inputs`; without a cache it has one of no bytes."""
+        return pruning.encode_pruned(self._sglang, batch, encoders, (cache or self.open_encoder_cache(0)).cache, rate)
 
     # merging
 

@@ -37,7 +37,7 @@ class Positions(Protocol):
     ) -> tuple[NDArray[np.int64], int]:
         """The time, height and width int64 [3, n] of each position of a prompt, and its delta: the largest + 1 - n.
 
-        input_ids: int64 [n], expanded, with the layout's placeholder id at media and its tokens around them.
+        input_ids: int64 [n], at least one, expanded, with the layout's placeholder id at media and its tokens around them.
         items: in any order. A picture has the field `image_grid_thw`, a video `video_grid_thw`: frames, height and
         width in patches (a tuple of ints). With `layout.tokens_per_second` a video has `second_per_grid_ts` as well, a
         float. A picture is one span; a video is one span, or with `layout.frames_apart` one for each frame.
@@ -52,15 +52,21 @@ class Positions(Protocol):
 
     @returns(triples)
     def extend_positions(self, triples: NDArray[np.int64], length: int) -> NDArray[np.int64]:
-        """The positions [3, n] of a prompt, extended by text to `length` positions, at least n: int64 [3, length].
+        """The positions [3, n] of a prompt, n >= 1, extended by text to `length` positions, at least n: int64 [3, length].
 
         As after a retraction, when the reply so far is computed again as a part of the prompt.
         """
 
     @returns(triples)
     def stitch_positions(self, previous: NDArray[np.int64], turn: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The positions [3, m] of the turns before, and behind them a turn [3, n] that was numbered by itself, from 0."""
+        """The positions [3, m] of the turns before, and behind them a turn [3, n] that was numbered by itself, from 0.
+
+        Both may be empty. Where a reply lies between them, it has been added to `previous` by `extend_positions`.
+        """
 
     @returns(triples)
     def chunk_positions(self, triples: NDArray[np.int64], chunk: Chunk) -> NDArray[np.int64]:
-        """The positions of a chunk of a prompt, int64 [3, chunk.length]. The chunk ends at position n at the latest."""
+        """The positions of a chunk of a prompt, int64 [3, chunk.length].
+
+        The chunk has at least one position, and ends with the prompt at the latest.
+        """

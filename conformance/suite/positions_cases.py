@@ -97,7 +97,7 @@ MIXED = {
     f"video-and-pictures-{layout.family.replace('_', '-')}": write(layout, video(5, 1, 2), 2, image(1, 2), image(4, 1), 3)
     for layout in LAYOUTS
 }
-TEXT = {"text": write(QWEN2_VL, 6), "text-timed-layout": write(QWEN2_5_VL, 5), "empty-prompt": write(QWEN3_VL)}
+TEXT = {"text": write(QWEN2_VL, 6), "text-timed-layout": write(QWEN2_5_VL, 5), "one-position-of-text": write(QWEN3_VL, 1)}
 PROMPTS = PICTURES | {f"video-{name}": script for name, script in FRAMES.items()} | MIXED | TEXT
 TIMED_PROMPTS = {f"timed-{name}": script for name, script in TIMED.items()}
 APART_PROMPTS = {f"apart-{name}": script for name, script in APART.items()}
@@ -186,7 +186,7 @@ TABLES = {
     "video-last": oracle.triples(write(QWEN2_VL, 2, bare(video(9, 2, 2)))),
     "empty": oracle.triples(write(QWEN2_VL)),
 }
-EXTENSIONS = {name: Extension(table, table.shape[1] + 3) for name, table in TABLES.items()}
+EXTENSIONS = {name: Extension(table, table.shape[1] + 3) for name, table in TABLES.items() if table.size}
 BY_NOTHING = {"by-nothing": Extension(TABLES["picture-last-wide"], TABLES["picture-last-wide"].shape[1])}
 TURNS = {f"behind-{name}": Turns(table, TABLES["text-last"]) for name, table in TABLES.items()} | {
     "an-empty-turn": Turns(TABLES["text-last"], TABLES["empty"]),
@@ -210,5 +210,4 @@ CHUNKS = {
     "within-a-picture": Chunked(oracle.triples(write(QWEN2_VL, 2, image(2, 5), 3)), Chunk(5, 4)),
     "from-text-into-a-video": Chunked(oracle.triples(write(QWEN2_5_VL, 2, video(4, 1, 2), 3)), Chunk(1, 5)),
     "everything": Chunked(oracle.triples(write(QWEN2_VL, 1, image(2, 2), 1)), Chunk(0, 8)),
-    "nothing": Chunked(oracle.triples(write(QWEN2_VL, 1, image(2, 2), 1)), Chunk(8, 0)),
 }

@@ -35,8 +35,9 @@ def parts() -> SearchStrategy[list[int | Medium]]:
 
 
 def scripts() -> SearchStrategy[Script]:
-    """Prompts of all families; shrink to an empty one."""
-    return st.builds(lambda layout, written: write(layout, *written), layouts(), parts())
+    """Prompts of all families; shrink to one position of text."""
+    written = st.builds(lambda layout, written: write(layout, *written), layouts(), parts())
+    return written.filter(lambda script: len(script.input_ids) > 0)
 
 
 def scripts_of(**chosen: Any) -> SearchStrategy[Script]:
@@ -53,15 +54,15 @@ def touching_scripts() -> SearchStrategy[Script]:
 
 @st.composite
 def conversations(choose: st.DrawFn) -> Conversation:
-    """Two turns of one family; shrink to empty ones."""
-    layout, first, second = choose(layouts()), choose(parts()), choose(parts())
+    """Two turns of one family, each with some text first; shrink to one position each."""
+    layout, first, second = choose(layouts()), [1, *choose(parts())], [1, *choose(parts())]
     return Conversation(write(layout, *first), write(layout, *second), write(layout, *first, *second))
 
 
 def tables() -> SearchStrategy[NDArray[np.int64]]:
-    """The positions of prompts, cut anywhere; shrink to an empty table."""
+    """The positions of prompts, cut anywhere behind the first one; shrink to a single one."""
     whole = scripts().map(oracle.triples)
-    return st.builds(lambda table, length: table[:, :length], whole, st.integers(0, 80))
+    return st.builds(lambda table, length: table[:, :length], whole, st.integers(1, 80))
 
 
 def _has_media(written: list[int | Medium]) -> bool:

@@ -1,0 +1,84 @@
+"""SGLang's M-RoPE positions.
+
+Two of its steps are methods of large objects, and are called here on what they read of these.
+"""
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from conformance.adapters import sglang_cpu
+from conformance.adapters.sglang_cpu import Sglang
+from reference.items import Chunk, Item, Modality, MropeLayout
+
+
+def positions(input_ids: NDArray[np.int64], items: Sequence[Item], layout: MropeLayout) -> tuple[torch.Tensor, int]:
+    """`get_rope_index`, or `get_rope_index_glm4v`, with the arguments of its processors: grids in the order of the prompt."""
+    module = sglang_cpu.module("sglang.srt.layers.rotary_embedding.mrope_rope_index")
+    ordered = sorted(items, key=lambda item: item.spans)
+    grids = {f"{kind.name.lower()}_grid_thw": _collect(ordered, f"{kind.name.lower()}_grid_thw") for kind in VISUAL}
+    tokens = {f"{name}_token_id": number for name, number in layout.token_ids.items()}
+    ids = torch.from_numpy(input_ids)[None]
+    if "video_start_token_id" in tokens:
+        vision = SimpleNamespace(spatial_merge_size=layout.spatial_merge_size)
+        config = SimpleNamespace(**tokens, vision_config=vision)
+        table, delta = module.get_rope_index_glm4v(ids, config, **grids, attention_mask=None)
+    else:
+        table, delta = module.get_rope_index(
+            spatial_merge_size=layout.spatial_merge_size,
+            **tokens,
+            model_type=layout.family,
+            tokens_per_second=layout.tokens_per_second,
+            input_ids=ids,
+            **grids,
+            second_per_grid_ts=_collect(ordered, "second_per_grid_ts"),
+        )
+    return table[:, 0], int(delta)
+
+
+def stitch(sglang: Sglang, previous: NDArray[np.int64], turn: NDArray[np.int64]) -> torch.Tensor:
+    """`Req._extend_session_image_inputs`, for a session whose history fills its table."""
+    before, now = (
+        sglang.batch.MultimodalInputs(mm_items=[], mrope_positions=torch.from_numpy(table)) for table in (previous, turn)
+    )
+    request = SimpleNamespace(
+        origin_input_ids=[0] * (previous.shape[1] + turn.shape[1]), multimodal_inputs=before, _session_mm_items=[]
+    )
+    sglang.batch.Req._extend_session_image_inputs(request, now)
+    stitched: torch.Tensor = request.multimodal_inputs.mrope_positions
+    return stitched
+
+
+def chunk(triples: NDArray[np.int64], chunk: Chunk) -> torch.Tensor:
+    """`ForwardBatch._compute_mrope_positions_extend`, for a batch of one request."""
+    forward = sglang_cpu.module("sglang.srt.model_executor.forward_batch_info").ForwardBatch
+    table = torch.from_numpy(triples)
+    inputs = SimpleNamespace(
+        mrope_positions=table,
+        mrope_position_delta=table.max() + 1 - table.shape[1],
+        mrope_position_delta_repeated_cache=None,
+    )
+    itself = SimpleNamespace(seq_lens_cpu=torch.tensor([chunk.stop]))
+    itself._expand_mrope_from_input = lambda *given: forward._expand_mrope_from_input(itself, *given)
+    batch = SimpleNamespace(
+        multimodal_inputs=[inputs],
+        extend_lens=[chunk.length],
+        prefix_lens=[chunk.prefix],
+        reqs=[SimpleNamespace(session=None)],
+    )
+    forward._compute_mrope_positions_extend(itself, SimpleNamespace(device="cpu"), batch)
+    columns: torch.Tensor = itself.mrope_positions
+    return columns
+
+
+VISUAL = (Modality.IMAGE, Modality.VIDEO)
+
+
+def _collect(items: Sequence[Item], name: str) -> Any:
+    """The fields of this name in one tensor, None where there are none."""
+    values = [item.fields[name] for item in items if name in item.fields]
+    return torch.tensor(values) if values else None

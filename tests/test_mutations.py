@@ -201,6 +201,30 @@ MUTATIONS = [
         "",
         "SCHEDULING-16",
     ),
+    Mutation(
+        "ties are rounded to even",
+        "planning/qwen_vl",
+        "round(size.height / factor) * factor, round",
+        "int(size.height / factor + 0.5) * factor, round",
+        "PLANNING-01",
+    ),
+    Mutation(
+        "a product of k - 1e-12 counts as k",
+        "planning/llava",
+        "round(size.width * (rows / size.height), 7)",
+        "size.width * (rows / size.height)",
+        "PLANNING-02",
+    ),
+    Mutation(
+        "a larger canvas is taken for a picture that fills half of it",
+        "planning/tiles",
+        "area > 0.5 * tile",
+        "area > 2.0 * tile",
+        "PLANNING-03",
+    ),
+    Mutation(
+        "hops are counted after resampling", "planning/audio", "samples * self.sampling_rate, rate", "samples, 1", "PLANNING-16"
+    ),
 ]
 
 

@@ -22,10 +22,11 @@ class Family:
         return Family(self.name, {**self.settings, **overrides})
 
 
-def _of_area(most: int, tile: int) -> list[list[int]]:
-    """The canvases of up to `most` tiles, each a height and a width, few tiles first."""
+def _up_to(most: int, tile: int) -> list[list[int]]:
+    """The canvases of up to `most` tiles, each a height and a width: few tiles first, then long ones, then tall ones."""
     shapes = [(rows, columns) for rows, columns in product(range(1, most + 1), repeat=2) if rows * columns <= most]
-    return [[rows * tile, columns * tile] for rows, columns in sorted(shapes, key=lambda shape: shape[0] * shape[1])]
+    shapes.sort(key=lambda shape: (shape[0] * shape[1], min(shape), shape[1]))
+    return [[rows * tile, columns * tile] for rows, columns in shapes]
 
 
 _PATCHES = {"patch_size": 14, "merge_size": 2, "temporal_patch_size": 2}
@@ -60,7 +61,7 @@ LLAVA_ONEVISION = Family(
 )
 DEEPSEEK_VL2 = Family(
     "deepseek_vl2",
-    {"image_size": 384, "patch_size": 14, "downsample_ratio": 2, "candidate_resolutions": _of_area(9, 384)},
+    {"image_size": 384, "patch_size": 14, "downsample_ratio": 2, "candidate_resolutions": _up_to(9, 384)},
 )
 INTERNVL = Family("internvl", {"image_size": 448, "min_patches": 1, "max_patches": 12, "image_seq_length": 256})
 IDEFICS3 = Family("idefics3", {"longest_edge": 1456, "max_image_size": 364, "image_seq_len": 169, "do_image_splitting": True})

@@ -225,6 +225,30 @@ MUTATIONS = [
     Mutation(
         "hops are counted after resampling", "planning/audio", "samples * self.sampling_rate, rate", "samples, 1", "PLANNING-16"
     ),
+    Mutation("a turn is made", "media/decoding", "TURNS.get(_orientation(picture))", "TURNS.get(1)", "MEDIA-03"),
+    Mutation(
+        "a transparent grey is as deep as its file",
+        "media/decoding",
+        "np.array(key) * (255 // (2**grey_bits - 1)) if",
+        "np.array(key) if",
+        "MEDIA-05",
+    ),
+    Mutation("the rows of a PNG are counted", "media/decoding", 'if picture.format == "PNG":', "if False:", "MEDIA-10"),
+    Mutation("every address is checked", "media/urls", "if not all(is_public", "if not any(is_public", "MEDIA-19"),
+    Mutation(
+        "one clock runs over all reads",
+        "media/fetching",
+        "_left(self._deadline))\n        return",
+        "5)\n        return",
+        "MEDIA-26",
+    ),
+    Mutation(
+        "a path is resolved before it is compared",
+        "media/fetching",
+        "Path(path).resolve(strict=True)",
+        "Path(path)",
+        "MEDIA-28",
+    ),
 ]
 
 

@@ -27,6 +27,7 @@ from reference.encoder_cache import EncoderCache as _EncoderCache
 from reference.items import Chunk, Item
 from reference.media import decoding as _decoding
 from reference.media import fetching as _fetching
+from reference.media.policy import FetchPolicy as _FetchPolicy
 
 
 class ReferenceEngine:
@@ -42,9 +43,8 @@ class ReferenceEngine:
     @staticmethod
     def fetch_media(reference: str, policy: FetchPolicy) -> bytes:
         """`reference.media.fetching.fetch_media` under the same policy."""
-        return _fetching.fetch_media(
-            reference, _fetching.FetchPolicy(**{one.name: getattr(policy, one.name) for one in fields(policy)})
-        )
+        same = {one.name: getattr(policy, one.name) for one in fields(policy)}
+        return _fetching.fetch_media(reference, _FetchPolicy(**same))
 
     # planning
     count_image_tokens = staticmethod(_planning.count_image_tokens)

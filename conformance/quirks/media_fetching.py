@@ -11,9 +11,9 @@ from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 from conformance.quirk import quirk
-from reference.media import MediaError
+from reference.media import MediaError, urls
 from reference.media import fetching as right
-from reference.media.fetching import FetchPolicy
+from reference.media.policy import FetchPolicy
 
 EVERYWHERE = ("0.0.0.0/0", "::/0")
 HUGE = 1 << 40
@@ -59,14 +59,14 @@ def first_address_checked(reference: str, policy: FetchPolicy) -> bytes:
 @quirk("disguised-addresses-taken", replaces="fetch_media", bugs=("ssrf-cves",), caught_by=("MEDIA-19", "MEDIA-20"))
 def disguised_taken(reference: str, policy: FetchPolicy) -> bytes:
     """Private blocks are known in IPv4 only, so that an IPv6 address with a private one inside is public."""
-    return right.fetch_media(reference, replace(policy, networks=tuple(map(str, right.DISGUISES))))
+    return right.fetch_media(reference, replace(policy, networks=tuple(map(str, urls.DISGUISES))))
 
 
 @quirk("first-url-checked", replaces="fetch_media", bugs=("S03", "ssrf-cves"), caught_by=("MEDIA-20", "MEDIA-23"))
 def first_url_checked(reference: str, policy: FetchPolicy) -> bytes:
     """The first URL passes every check, and where it redirects to none."""
-    if right._scheme(reference) in right.PORTS and right._scheme(reference) in policy.schemes:
-        right.check_host(right._parsed(reference, policy), replace(policy, resolve=_same(policy)))
+    if right._scheme(reference) in urls.PORTS and right._scheme(reference) in policy.schemes:
+        urls.check_host(urls.parse(reference, policy), replace(policy, resolve=_same(policy)))
         loose = replace(policy, networks=EVERYWHERE, hosts=None, ports=(*policy.ports, 22, 443))
         return right.fetch_media(reference, replace(loose, resolve=_same(policy)))
     return right.fetch_media(reference, policy)
@@ -93,7 +93,7 @@ def numbers_are_hosts(reference: str, policy: FetchPolicy) -> bytes:
 @quirk("host-by-its-end", replaces="fetch_media", bugs=("S03",), caught_by=("MEDIA-22",))
 def host_by_its_end(reference: str, policy: FetchPolicy) -> bytes:
     """A host is compared by how it ends, so that anybody can register one that is allowed."""
-    host = (urlsplit(reference).hostname or "") if right._scheme(reference) in right.PORTS else ""
+    host = (urlsplit(reference).hostname or "") if right._scheme(reference) in urls.PORTS else ""
     allowed = policy.hosts is not None and any(host.endswith(name) for name in policy.hosts)
     return right.fetch_media(reference, replace(policy, hosts=(host,)) if allowed else policy)
 
@@ -203,8 +203,8 @@ def _over_http(reference: str, policy: FetchPolicy, *, join: bool = True, any_st
         return right.fetch_media(reference, policy)
     if policy.max_redirects < 0:
         raise MediaError("the server redirects too often")
-    url = right._parsed(reference, policy)
-    host, port, address = right.check_host(url, policy)
+    url = urls.parse(reference, policy)
+    host, port, address = urls.check_host(url, policy)
     connection = http.client.HTTPConnection(host, port)
     connection.sock = policy.dial(address, port, policy.timeout_s)
     connection.sock.settimeout(policy.timeout_s)
@@ -218,7 +218,7 @@ def _over_http(reference: str, policy: FetchPolicy, *, join: bool = True, any_st
         connection.close()
     if answer.status in right.REDIRECTS:
         target = urljoin(reference, answer.getheader("Location") or "") if join else answer.getheader("Location") or ""
-        right._parsed(target, policy)
+        urls.parse(target, policy)
         fewer = replace(policy, max_redirects=policy.max_redirects - 1)
         return _over_http(target, fewer, join=join, any_status=any_status)
     if not body or len(body) > policy.max_bytes or not (any_status or answer.status == 200):

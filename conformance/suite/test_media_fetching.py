@@ -8,6 +8,7 @@ from conformance.compare import equal, refuses
 from conformance.engine import Engine
 from conformance.requirement import SHOULD, requirement
 from conformance.suite import media_fetches as cases
+from conformance.suite import media_files as files
 from conformance.suite.media_checks import is_told_as_the_clients_fault
 from conformance.suite.media_fetches import BODY, Fetch
 from conformance.world.internet import PUBLIC
@@ -94,34 +95,34 @@ def test_a_slow_server_is_given_up(engine: Engine, case: Fetch) -> None:
     refuses(lambda: case.by(engine, case.network()), f"a server that takes longer than {case.limits['timeout_s']} s")
 
 
-@requirement("MEDIA-27", needs="fetch_media", cases=cases.FILES)
+@requirement("MEDIA-27", needs="fetch_media", cases=files.FILES)
 def test_a_file_in_an_allowed_folder_is_read(engine: Engine, case: str) -> None:
     """A file inside an allowed folder MUST be read, by its path or its URL."""
-    with cases.folders() as root:
-        equal(cases.take(engine, case, root, max_bytes=len(BODY)), BODY, "the bytes")
+    with files.folders() as root:
+        equal(files.take(engine, case, root, max_bytes=len(BODY)), BODY, "the bytes")
 
 
-@requirement("MEDIA-28", needs="fetch_media", cases=cases.OUTSIDE, bugs=("ssrf-cves",))
+@requirement("MEDIA-28", needs="fetch_media", cases=files.OUTSIDE, bugs=("ssrf-cves",))
 def test_no_other_file_is_read(engine: Engine, case: str) -> None:
     """What is no regular file inside an allowed folder MUST be refused, after `..` and links are resolved."""
-    with cases.folders() as root:
-        refuses(lambda: cases.take(engine, case, root), repr(case))
+    with files.folders() as root:
+        refuses(lambda: files.take(engine, case, root), repr(case))
 
 
 @requirement("MEDIA-29", needs="fetch_media", cases={"one-byte": 1, "all-but-one": len(BODY) - 1})
 def test_a_file_beyond_the_limit_is_refused(engine: Engine, case: int) -> None:
     """A file of more bytes than the limit MUST be refused."""
-    with cases.folders() as root:
+    with files.folders() as root:
         refuses(
-            lambda: cases.take(engine, "{root}/media/cat", root, max_bytes=case), f"{len(BODY)} bytes, with {case} allowed,"
+            lambda: files.take(engine, "{root}/media/cat", root, max_bytes=case), f"{len(BODY)} bytes, with {case} allowed,"
         )
 
 
-@requirement("MEDIA-30", needs="fetch_media", cases=cases.OUTSIDE, level=SHOULD)
+@requirement("MEDIA-30", needs="fetch_media", cases=files.OUTSIDE, level=SHOULD)
 def test_a_refused_file_is_told_without_its_place(engine: Engine, case: str) -> None:
     """The refusal of a file SHOULD be a ValueError that shows no resolved path: a client learns nothing about the disk."""
-    with cases.folders() as root:
-        is_told_as_the_clients_fault(lambda: cases.take(engine, case, root), str(root / "elsewhere"), f"{root}/secret", "Errno")
+    with files.folders() as root:
+        is_told_as_the_clients_fault(lambda: files.take(engine, case, root), str(root / "elsewhere"), f"{root}/secret", "Errno")
 
 
 @requirement(

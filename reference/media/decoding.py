@@ -129,7 +129,7 @@ def _split(picture: Image.Image, grey_bits: int) -> tuple[Pixels, Pixels | None]
         colours = np.array(picture.convert("RGB"))
         is_clear = (colours == _key_colour(key, picture.mode, grey_bits)).all(axis=-1)
         return colours, np.where(is_clear, 0, 255).astype(np.uint8)
-    with_alpha = np.array(picture.convert("RGBA"))
+    with_alpha = np.array((picture.convert("LA") if picture.mode == "La" else picture).convert("RGBA"))
     return with_alpha[..., :3], with_alpha[..., 3]
 
 

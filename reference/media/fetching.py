@@ -3,20 +3,17 @@
 A server that fetches for its clients stands inside a network that they cannot reach. So a URL is an attempt on that
 network until it is shown to be none.
 
-1. One parser. A URL that two parsers may read in two ways (a backslash, user names, control characters, an address
-   written as 127.1) is refused before it is read.
-2. One resolution. A name is looked up once, every address that it has must be public, and the connection goes to the
-   very address that was checked; a second answer of the name server has no say.
-3. Every hop is a first hop: the target of a redirect passes all checks, and it is always an HTTP URL.
-4. Bounds hold while data arrive: bytes are counted as they come, and one clock runs over all of connecting, sending,
+1. What a URL may be, and where it may lead, is decided in `reference.media.urls`. The connection goes to the very address
+   that was checked there; a second answer of the name server has no say.
+2. Every hop is a first hop: the target of a redirect passes all checks, and it is always an HTTP URL.
+3. Bounds hold while data arrive: bytes are counted as they come, and one clock runs over all of connecting, sending,
    headers, body and redirects. (A name server's own delay cannot be bounded here.)
-5. A body that is cut off, compressed, or comes with another status than 200 is no medium.
-6. A path is resolved, links and `..` included, before it is compared with the allowed folders, folder by folder and not
+4. A body that is cut off, compressed, or comes with another status than 200 is no medium.
+5. A path is resolved, links and `..` included, before it is compared with the allowed folders, folder by folder and not
    letter by letter; only regular files are opened. The folders are trusted not to change between the two.
 
-Source: RFC 2397 (data), 3986, 9112; the special-purpose address registries of IANA, which `ipaddress` knows;
-CVE-2026-24779 and CVE-2026-25960 for two parsers and for redirects. Disagreements: SGLang 0.5.23 takes any host and, by
-default, any file; vLLM compares host names exactly and checks no address.
+Source: RFC 2397 (data) and 9112 (HTTP/1.1); CVE-2026-24779 and CVE-2026-25960 for two parsers and for redirects.
+Disagreements: SGLang 0.5.23 compares host names with a list if there is one, checks no address, and opens any path.
 """
 
 import base64
@@ -29,64 +26,16 @@ import socket
 import ssl
 import stat
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from pathlib import Path
-from urllib.parse import SplitResult, unquote, unquote_to_bytes, urljoin, urlsplit
+from urllib.parse import SplitResult, unquote, unquote_to_bytes, urljoin
 
 from reference.media.errors import MediaError
+from reference.media.policy import FetchPolicy
+from reference.media.urls import PORTS, check_host, parse
 
-PORTS = {"http": 80, "https": 443}
 REDIRECTS = (301, 302, 303, 307, 308)
 PIECE = 1 << 16
-
-PLAIN = re.compile(r"[!-\[\]-~]+")
-"""Printable ASCII without blank and backslash: what a URL is written with."""
-
-HOST = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9])?)*")
-LAST_LABEL_IS_A_NUMBER = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)")
-
-DISGUISES = tuple(
-    ip_network(block)
-    for block in ("::/96", "::ffff:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "2001::/32", "2002::/16", "fec0::/10")
-)
-"""IPv6 blocks that carry an IPv4 address to somewhere else: compatible, mapped, NAT64, Teredo and 6to4; and site-local."""
-
-
-def look_up(host: str) -> list[str]:
-    """The addresses of a host name, as the operating system gives them."""
-    return [str(found[4][0]) for found in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)]
-
-
-def connect(address: str, port: int, timeout_s: float) -> socket.socket:
-    """A connection to an address, or TimeoutError."""
-    return socket.create_connection((address, port), timeout=timeout_s)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchPolicy:
-    """What may be fetched. The defaults take data URIs, and nothing from the network or the disk.
-
-    schemes: of "data", "file", "http" and "https"; a bare path counts as "file".
-    hosts: the only host names, lower-case and exact; None for every host with a public address.
-    ports: the only ports.
-    folders: absolute paths; files are taken from inside them alone.
-    networks: address blocks ("127.0.0.0/8") that are taken although they are not public.
-    max_bytes, max_redirects: the largest numbers that are taken. timeout_s: for the whole fetch.
-    resolve: a host name -> its addresses as text. dial: an address, a port and the seconds left -> a connected socket.
-    """
-
-    schemes: tuple[str, ...] = ("data",)
-    hosts: tuple[str, ...] | None = None
-    ports: tuple[int, ...] = (80, 443)
-    folders: tuple[str, ...] = ()
-    networks: tuple[str, ...] = ()
-    max_bytes: int = 64 * 2**20
-    max_redirects: int = 3
-    timeout_s: float = 10.0
-    resolve: Callable[[str], Sequence[str]] = look_up
-    dial: Callable[[str, int, float], socket.socket] = connect
+"""How many bytes are read at once."""
 
 
 def fetch_media(reference: str, policy: FetchPolicy) -> bytes:
@@ -102,26 +51,6 @@ def fetch_media(reference: str, policy: FetchPolicy) -> bytes:
     if not data:
         raise MediaError("there is nothing in this medium")
     return data
-
-
-def is_public(address: IPv4Address | IPv6Address) -> bool:
-    """Whether an address is one of the open internet, and does not stand for an IPv4 address elsewhere."""
-    disguised = any(address in block for block in DISGUISES)
-    return address.is_global and not (disguised or address.is_multicast or address.is_reserved)
-
-
-def check_host(url: SplitResult, policy: FetchPolicy) -> tuple[str, int, str]:
-    """The host, port and one checked address that a URL leads to. Raises MediaError unless the policy allows it."""
-    host, port = _host_and_port(url)
-    if policy.hosts is not None and host not in policy.hosts:
-        raise MediaError("this host is not taken")
-    if port not in policy.ports:
-        raise MediaError(f"port {port} is not taken; these are: {', '.join(map(str, policy.ports))}")
-    addresses = [ip_address(found) for found in _addresses(host, policy)]
-    exempt = [ip_network(block) for block in policy.networks]
-    if not all(is_public(address) or any(address in block for block in exempt) for address in addresses):
-        raise MediaError("this host is not on the open internet")
-    return host, port, str(addresses[0])
 
 
 def _scheme(reference: str) -> str:
@@ -180,7 +109,7 @@ def _file_path(reference: str) -> str:
 def _read_http(reference: str, policy: FetchPolicy) -> bytes:
     deadline, url = time.monotonic() + policy.timeout_s, reference
     for _ in range(policy.max_redirects + 1):
-        target = _parsed(url, policy)
+        target = parse(url, policy)
         host, port, address = check_host(target, policy)
         try:
             with _Exchange(target, host, port, address, policy, deadline) as answer:
@@ -192,53 +121,6 @@ def _read_http(reference: str, policy: FetchPolicy) -> bytes:
                 raise
             raise MediaError("the server could not be reached in time, or does not speak HTTP") from None
     raise MediaError(f"the server redirects more than {policy.max_redirects} times")
-
-
-def _parsed(url: str, policy: FetchPolicy) -> SplitResult:
-    """The parts of an HTTP URL that can be read in one way only."""
-    if not PLAIN.fullmatch(url):
-        raise MediaError("a URL is written in ASCII, without white space, control characters and backslashes")
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        raise MediaError("this URL cannot be read") from None
-    if parts.scheme not in PORTS or parts.scheme not in policy.schemes or not url[len(parts.scheme) :].startswith("://"):
-        raise MediaError("the server may only be asked, and may only redirect, by the allowed kinds of URL")
-    return parts
-
-
-def _host_and_port(url: SplitResult) -> tuple[str, int]:
-    """The host in lower case and the port, of a URL with nothing else before its path."""
-    match = re.fullmatch(r"(\[[0-9a-f:.]+\]|[^\[\]:@%]+)(?::([1-9][0-9]{0,4}))?", url.netloc.lower())
-    if match is None:
-        raise MediaError("before the path of a URL stands a host, and perhaps a port, and nothing else")
-    host, port = match[1].strip("[]"), int(match[2] or PORTS[url.scheme])
-    if not match[1].startswith("[") and not HOST.fullmatch(host):
-        raise MediaError("this is no host name")
-    if LAST_LABEL_IS_A_NUMBER.fullmatch(host) and not _is_address(host):
-        raise MediaError("an IPv4 address is written as four decimal numbers")
-    return host, port
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _addresses(host: str, policy: FetchPolicy) -> Sequence[str]:
-    """The host itself if it is an address, or else what its name resolves to; at least one."""
-    if _is_address(host):
-        return [host]
-    try:
-        found = policy.resolve(host)
-    except (OSError, UnicodeError):
-        found = []
-    if not found or not all(_is_address(address) and "%" not in address for address in found):
-        raise MediaError("this host has no address on the open internet")
-    return found
 
 
 class _Exchange:

@@ -1,0 +1,128 @@
+"""Search for pictures and references that break a rule about media."""
+
+import base64
+from ipaddress import IPv4Address, IPv6Address
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from conformance.cases import Exact, Pair
+from conformance.suite.media_cases import SHAPES, THIN, Limited, Tagged, Veiled
+from conformance.suite.media_fetches import DATA, Fetch, literal
+from conformance.world.internet import PUBLIC, redirect
+from fuzz.search import searches
+from fuzz.strategies.picture_files import (
+    cut_off,
+    deep_greys,
+    glasses,
+    hidings,
+    lossless,
+    oriented,
+    too_large,
+    trailed,
+)
+
+PRIVATE = st.one_of(
+    st.integers(0, 2**24 - 1).map(lambda low: str(IPv4Address(10 << 24 | low))),
+    st.integers(0, 2**24 - 1).map(lambda low: str(IPv4Address(127 << 24 | low))),
+    st.integers(0, 2**20 - 1).map(lambda low: str(IPv4Address(0xAC1 << 20 | low))),
+    st.integers(0, 2**16 - 1).map(lambda low: str(IPv4Address(0xC0A8 << 16 | low))),
+    st.integers(0, 2**16 - 1).map(lambda low: str(IPv4Address(0xA9FE << 16 | low))),
+    st.integers(0, 2**28 - 1).map(lambda low: str(IPv4Address(0xE << 28 | low))),
+    st.integers(0, 2**32 - 1).map(lambda low: str(IPv6Address(0xFFFF << 32 | low))),
+    st.integers(0, 2**32 - 1).map(lambda low: str(IPv6Address(0x64FF9B << 96 | low))),
+    st.integers(0, 2**64 - 1).map(lambda low: str(IPv6Address(0xFE80 << 112 | low))),
+    st.integers(0, 2**64 - 1).map(lambda low: str(IPv6Address(0xFD << 120 | low))),
+)
+"""An address that is not of the open internet, or is an IPv4 address in the clothes of IPv6."""
+
+
+@searches("MEDIA-01")
+def test_any_lossless_picture() -> SearchStrategy[Exact]:
+    return lossless()
+
+
+@searches("MEDIA-02")
+def test_any_thin_picture() -> SearchStrategy[Exact]:
+    return st.sampled_from(sorted(THIN)).map(THIN.__getitem__) | lossless().filter(lambda case: 1 in case.expected.shape)
+
+
+@searches("MEDIA-03")
+def test_any_orientation() -> SearchStrategy[Tagged]:
+    return oriented()
+
+
+@searches("MEDIA-04")
+def test_any_hidden_colours() -> SearchStrategy[Pair]:
+    return hidings(SHAPES)
+
+
+@searches("MEDIA-05")
+def test_any_holes() -> SearchStrategy[Veiled]:
+    return glasses(st.sampled_from([0, 255]))
+
+
+@searches("MEDIA-06")
+def test_any_opacity() -> SearchStrategy[Veiled]:
+    return glasses()
+
+
+@searches("MEDIA-07")
+def test_any_grey_of_sixteen_bits() -> SearchStrategy[Exact]:
+    return deep_greys()
+
+
+@searches("MEDIA-09")
+def test_any_bytes_and_any_cut() -> SearchStrategy[bytes]:
+    return st.binary(max_size=200) | cut_off()
+
+
+@searches("MEDIA-11")
+def test_any_header_beyond_the_limit() -> SearchStrategy[Limited]:
+    return too_large()
+
+
+@searches("MEDIA-12")
+def test_any_picture_of_the_limit() -> SearchStrategy[Limited]:
+    return lossless().map(lambda case: Limited(case.given, case.expected.shape[0] * case.expected.shape[1]))
+
+
+@searches("MEDIA-13")
+def test_the_refusal_of_any_bytes() -> SearchStrategy[bytes]:
+    return st.binary(max_size=200) | cut_off()
+
+
+@searches("MEDIA-15")
+def test_any_tail() -> SearchStrategy[Pair]:
+    return trailed()
+
+
+@searches("MEDIA-16")
+def test_any_data_uri() -> SearchStrategy[Exact]:
+    bodies = st.binary(min_size=1, max_size=100)
+    in_base64 = bodies.map(lambda body: Exact(Fetch(f"data:;base64,{base64.b64encode(body).decode()}"), body))
+    in_percents = bodies.map(lambda body: Exact(Fetch("data:," + "".join(f"%{octet:02x}" for octet in body)), body))
+    return in_base64 | in_percents | st.sampled_from(sorted(DATA)).map(DATA.__getitem__)
+
+
+@searches("MEDIA-19")
+def test_any_address_inside() -> SearchStrategy[Fetch]:
+    named = st.lists(PRIVATE, min_size=1, max_size=2).map(lambda inside: [PUBLIC, *inside])
+    return PRIVATE.map(lambda address: Fetch(f"http://{literal(address)}/cat")) | named.map(
+        lambda addresses: Fetch("http://media.example/cat", {"media.example": [addresses]})
+    )
+
+
+@searches("MEDIA-20")
+def test_any_address_inside_after_a_hop() -> SearchStrategy[Fetch]:
+    return PRIVATE.map(
+        lambda address: Fetch("http://media.example/out", pages={"/out": redirect(f"http://{literal(address)}/cat")})
+    )
+
+
+@searches("MEDIA-21")
+def test_any_character_that_a_url_does_not_have() -> SearchStrategy[Fetch]:
+    odd = st.characters(max_codepoint=32) | st.characters(min_codepoint=127) | st.sampled_from("\\<@")
+    return st.tuples(odd, st.sampled_from(["http://media{}.example/cat", "http://{}media.example/cat"])).map(
+        lambda two: Fetch(two[1].format(two[0]))
+    )

@@ -1,0 +1,255 @@
+"""What vLLM 0.33.0 gets wrong, seen without the suite.
+
+`python -m conformance.adapters.check_vllm` prints one line a finding, with the requirements that it fails. Here are only
+vLLM's own functions and inputs made by hand: no rule, no oracle and no translation of the suite has a part in it, so
+that an entry in the list of known failures rests on more than the suite's word.
+"""
+
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from conformance.adapters import vllm_cpu
+
+CHECKS: list[tuple[str, Callable[[], bool]]] = []
+
+
+def fails(*requirements: str) -> Callable[[Callable[[], bool]], Callable[[], bool]]:
+    """Register a check: whether the fault that its docstring states is there."""
+
+    def register(check: Callable[[], bool]) -> Callable[[], bool]:
+        CHECKS.append((", ".join(requirements), check))
+        return check
+
+    return register
+
+
+def named(name: str) -> Any:
+    """What `module:name` is in vLLM."""
+    vllm_cpu.prepare()
+    module, _, attribute = name.partition(":")
+    return getattr(vllm_cpu.module(f"vllm.{module}"), attribute)
+
+
+def hashed(content: Any, **options: Any) -> str:
+    digest: str = named("multimodal.hasher:MultiModalHasher").hash_kwargs("blake3", model_id="model", image=content, **options)
+    return digest
+
+
+def error(call: Callable[[], object]) -> str:
+    """The name of the error that a call raises, or nothing."""
+    try:
+        call()
+    except Exception as raised:
+        return type(raised).__name__
+    return ""
+
+
+def column(*values: float) -> torch.Tensor:
+    """Rows of one number each."""
+    return torch.tensor(values)[:, None]
+
+
+def feature(offset: int, length: int, identifier: str = "a", modality: str = "image", **data: Any) -> Any:
+    """An item at these positions."""
+    elem, field = named("multimodal.inputs:MultiModalFieldElem"), named("multimodal.inputs:MultiModalBatchedField")()
+    values = {name: elem(data=value, field=field) for name, value in data.items()}
+    return named("multimodal.inputs:MultiModalFeatureSpec")(
+        data=named("multimodal.inputs:MultiModalKwargsItem")(values),
+        modality=modality,
+        identifier=identifier,
+        mm_position=named("multimodal.inputs:PlaceholderRange")(offset, length),
+    )
+
+
+def runner(model: Any = None) -> Any:
+    """An encoder runner whose cache is empty."""
+    cache = named("v1.worker.gpu.mm.encoder_cache:EncoderCache")()
+    made = named("v1.worker.gpu.mm.encoder_runner:EncoderRunner")
+    return made(model, 1, 1, cache, torch.float32, torch.device("cpu"))
+
+
+def gathered(rows: torch.Tensor, length: int) -> list[torch.Tensor]:
+    """The rows of a prompt that is one picture of this length, whose encoder gave these."""
+    one = runner()
+    one.encoder_cache.add_request("request", [feature(0, length)])
+    one.encoder_cache.encoder_outputs["a"] = rows
+    numbers = np.array([length])
+    found: list[torch.Tensor] = one.gather_mm_embeddings(["request"], length, numbers, np.array([0]), numbers, np.array([0]))[0]
+    return found
+
+
+def merged(rows: list[torch.Tensor], mask: list[bool], width: int = 1) -> list[Any]:
+    """Zeros, with rows at the positions of a mask."""
+    merge = named("model_executor.models.utils:_merge_multimodal_embeddings")
+    values: list[Any] = merge(torch.zeros(len(mask), width), rows, torch.tensor(mask)).tolist()
+    return values
+
+
+def positions(family: str, ids: list[int], *features: Any, **vision: Any) -> tuple[list[list[int]], int]:
+    """What a model numbers, with 2 patches each way in a token."""
+    owner = named(f"model_executor.models.{family}")
+    model = owner.__new__(owner)
+    nn.Module.__init__(model)
+    model.config = SimpleNamespace(
+        vision_config=SimpleNamespace(spatial_merge_size=2, **vision),
+        video_token_id=6,
+        vision_start_token_id=9,
+        vision_end_token_id=10,
+    )
+    triples, delta = model.get_mrope_input_positions(ids, list(features))
+    return triples.tolist(), delta
+
+
+QWEN2 = "qwen2_vl:Qwen2VLForConditionalGeneration"
+QWEN2_5 = "qwen2_5_vl:Qwen2_5_VLForConditionalGeneration"
+QWEN3 = "qwen3_vl:Qwen3VLForConditionalGeneration"
+GLM = "glm4_1v:Glm4vForConditionalGeneration"
+
+
+@fails("IDENTITY-01", "IDENTITY-18")
+def gradients() -> bool:
+    """A tensor with a gradient cannot be hashed, for it is hashed through numpy."""
+    return error(lambda: hashed(torch.zeros(2, requires_grad=True))) == "RuntimeError"
+
+
+@fails("IDENTITY-02")
+def byte_order() -> bool:
+    """Arrays of equal values have two hashes when one is stored big-endian."""
+    return hashed(np.ones(2, dtype="<f4")) != hashed(np.ones(2, dtype=">f4"))
+
+
+@fails("IDENTITY-07", "IDENTITY-18")
+def eight_bit_floats() -> bool:
+    """A tensor of float8 cannot be hashed, for numpy does not know it."""
+    return error(lambda: hashed(torch.zeros(2).to(torch.float8_e4m3fn))) == "TypeError"
+
+
+@fails("IDENTITY-11")
+def kinds() -> bool:
+    """An embedding has the hash of a picture of the same numbers; only their numbers of dimensions keep them apart."""
+    parse = named("multimodal.parse:MultiModalDataParser")().parse_mm_data
+    inputs = named("multimodal.processing.inputs:ProcessorInputs")
+    embedding, picture = torch.ones(2, 2), torch.ones(3, 2, 2)
+    items = [parse({"image": [one]}) for one in (embedding, picture)]
+    kinds = [type(data["image"]).__name__ for data in items]
+    hashes = [inputs([], data).get_mm_hashes("model", "blake3")["image"][0] for data in items]
+    return kinds == ["ImageEmbeddingItems", "ImageProcessorItems"] and hashes == [hashed(embedding), hashed(picture)]
+
+
+@fails("IDENTITY-13")
+def option_order() -> bool:
+    """The same options in another order have another hash."""
+    one, other = ({"fps": 1, "min_pixels": 4}, {"min_pixels": 4, "fps": 1})
+    return hashed(b"", mm_processor_kwargs=one) != hashed(b"", mm_processor_kwargs=other)
+
+
+@fails("IDENTITY-19")
+def nothing() -> bool:
+    """What is missing has a hash, as an item and as a part of one."""
+    return len(hashed(None)) == len(hashed([np.ones(2), None])) == 64
+
+
+@fails("POSITIONS-08")
+def glm_asserts() -> bool:
+    """A picture without a grid is an assertion, which `python -O` takes away."""
+    return error(lambda: positions(GLM, [5], feature(0, 1))) == "AssertionError"
+
+
+@fails("POSITIONS-09")
+def grid_of_another_picture() -> bool:
+    """A picture of two positions with a grid of one: what is left of it is numbered as text."""
+    triples, _ = positions(QWEN2, [5, 5], feature(0, 2, image_grid_thw=torch.tensor([1, 2, 2])))
+    return triples == [[0, 1]] * 3
+
+
+@fails("POSITIONS-11")
+def frames_by_their_tokens() -> bool:
+    """Frames are looked for by the start tokens before them, and are not found without."""
+    video = feature(0, 2, modality="video", video_grid_thw=torch.tensor([2, 2, 2]))
+    return error(lambda: positions(QWEN3, [6, 6], video)) == "ValueError"
+
+
+@fails("POSITIONS-12")
+def seconds_by_default() -> bool:
+    """A video without seconds has one second a frame."""
+    video = feature(0, 2, modality="video", video_grid_thw=torch.tensor([2, 2, 2]))
+    triples, _ = positions(QWEN2_5, [6, 6], video, tokens_per_second=4)
+    return triples[0] == [0, 4]
+
+
+@fails("ENCODING-04")
+def lengths() -> bool:
+    """Rows are cut out of whatever the encoder gave, one too few or one too many."""
+    return [len(gathered(column(*range(rows)), 3)[0]) for rows in (2, 4)] == [2, 3]
+
+
+@fails("ENCODING-17", "ENCODING-18")
+def one_item_fails_the_step() -> bool:
+    """A row too few for one picture is an error of the step, with all its requests; a row too many is dropped."""
+    short = error(lambda: merged([column(1.0), column(2.0, 3.0)], [True] * 4))
+    return short == "ValueError" and gathered(column(1.0, 2.0, 9.0), 2)[0].flatten().tolist() == [1.0, 2.0]
+
+
+@fails("ENCODING-18", "ENCODING-19")
+def an_encoder_fails_the_step() -> bool:
+    """An error of the encoder is one of the step; results that are missing are an assertion."""
+
+    def broken(**_: Any) -> Any:
+        raise RuntimeError
+
+    item = feature(0, 1, pixels=torch.zeros(1)).data
+    raised = error(lambda: runner(SimpleNamespace(embed_multimodal=broken)).execute_mm_encoder([("image", item)]))
+    missing = runner(SimpleNamespace(embed_multimodal=lambda **_: []))
+    return (raised, error(lambda: missing.execute_mm_encoder([("image", item)]))) == ("RuntimeError", "AssertionError")
+
+
+@fails("PRUNING-02")
+def rate_in_binary() -> bool:
+    """A tenth of twenty tokens is one."""
+    return bool(named("multimodal.video_prune.evs:compute_retained_tokens_count")(1, 20, 0.9) == 1)
+
+
+@fails("PRUNING-05")
+def zeros_in_half_precision() -> bool:
+    """Zeros in half precision have no cosine, and nothing is sorted before the first frame but what is no number."""
+    video = torch.ones(3, 1, dtype=torch.float16)
+    video[1] = 0
+    mask = named("multimodal.video_prune.evs:compute_retention_mask")(video, (3, 1, 1), 1, 0.5)
+    return mask.tolist()[0] is False
+
+
+@fails("MERGING-06")
+def one_row_for_all() -> bool:
+    """One row is put to every position of media."""
+    return merged([column(7.0)], [True, False, True]) == [[7.0], [0.0], [7.0]]
+
+
+@fails("MERGING-07")
+def one_column_for_all() -> bool:
+    """Rows of one column are put to every column."""
+    return merged([column(7.0, 8.0)], [True, True], width=2) == [[7.0, 7.0], [8.0, 8.0]]
+
+
+@fails("MERGING-18")
+def one_row_for_none() -> bool:
+    """A row for which there is no position is dropped without a word."""
+    return merged([column(7.0)], [False, False]) == [[0.0], [0.0]]
+
+
+def main() -> int:
+    missed = 0
+    for requirements, check in CHECKS:
+        seen = check()
+        missed += not seen
+        print(f"{'seen' if seen else 'NOT SEEN':8}  {requirements:34}  {' '.join((check.__doc__ or '').split())}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+"""vLLM 0.33.0: its own functions, on a CPU, under the engine protocol.
+
+Every method calls vLLM's function and translates types, nothing more: an answer is never repaired, an argument never
+protected, an error never softened. What vLLM has no function for is left out, and its design leaves out much: an
+identity never enters the ids, so there are no sentinels and no padding; a wrong number of rows is an error and nothing is
+fitted; its encoder cache counts embeddings and keeps no tensors.
+
+An item is known by its hash, here by what `identify` answers. Its spans are one `PlaceholderRange`, with a mask where
+text stands between them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL.Image import Image
+
+from conformance.adapters import vllm_cpu
+from conformance.adapters import vllm_items as translate
+from conformance.adapters import vllm_prompts as prompts
+from conformance.adapters import vllm_steps as steps
+from conformance.engine import Profile, Traits
+from conformance.protocol.encoding import Encoder
+from conformance.protocol.prefix_cache import Namespace
+from reference.items import Chunk, Item, Modality, MropeLayout, Request, Span
+
+
+class VllmEngine:
+    """vLLM's multimodal input pipeline. Making one imports vLLM, which takes some ten seconds.
+
+    Raises EngineNotLoaded, with what to install, when it is missing.
+    """
+
+    name = "vllm"
+    traits = Traits(surplus_rows="reject", caller_hashes="trust", length_conflicts="fail", profile=Profile.CORE)
+
+    def __init__(self) -> None:
+        self._vllm = vllm_cpu.prepare()
+        self.version = self._vllm.version
+        self._deepstack: dict[tuple[int, int, torch.dtype], Any] = {}
+
+    # identity
+
+    def identify(self, item: Item) -> bytes:
+        """`ProcessorInputs.get_mm_hashes` with its default, BLAKE3.
+
+        Fields are options of the request. A picture goes through the data parser first, which makes RGB of it.
+        """
+        name = translate.modality(item)
+        if isinstance(item.feature, Image):
+            data = self._vllm.parse.MultiModalDataParser().parse_mm_data({name: [item.feature]})
+        elif item.embedding is not None:
+            data = {name: self._vllm.parse.EmbeddingItems([item.embedding], name)}
+        else:
+            data = {name: self._vllm.parse.ProcessorBatchItems([item.feature], name)}
+        inputs = self._vllm.processing.ProcessorInputs([], data, hf_processor_mm_kwargs=dict(item.fields))
+        ((identity,),) = inputs.get_mm_hashes("model", "blake3").values()
+        return bytes.fromhex(identity)
+
+    # placeholders
+
+    def find_spans(self, input_ids: NDArray[np.int64], token_id: int) -> Sequence[tuple[int, int]]:
+        """`PromptUpdateDetails.select_token_id`, and `extract_embeds_range` of the mask that it makes of a prompt."""
+        processor = vllm_cpu.module("vllm.multimodal.processing.processor")
+        details = processor.PromptUpdateDetails.select_token_id(input_ids.tolist(), token_id)
+        whole = self._vllm.inputs.PlaceholderRange(0, len(input_ids), is_embed=details.is_embed(details.full))
+        return list(whole.extract_embeds_range())
+
+    # positions
+
+    def positions(self, input_ids: NDArray[np.int64], items: Sequence[Item], layout: MropeLayout) -> tuple[torch.Tensor, int]:
+        """`get_mrope_input_positions` of the model of this family."""
+        return prompts.positions(self._vllm, input_ids, items, layout)
+
+    def extend_positions(self, triples: NDArray[np.int64], length: int) -> NDArray[np.int64]:
+        """`MRotaryEmbedding.get_next_input_positions_tensor`."""
+        return prompts.extended(self._vllm, triples, length)
+
+    # prefix_cache
+
+    def page_keys(self, request: Request, namespace: Namespace, page: int) -> Sequence[bytes]:
+        """The block hashes of a `Request`."""
+        return list(prompts.request(self._vllm, request.id, request, namespace, page).block_hashes)
+
+    def open_prefix_cache(self, page: int) -> prompts.PrefixCache:
+        """`KVCacheManager`."""
+        return prompts.PrefixCache(self._vllm, page)
+
+    # encoding
+
+    def count_in_chunk(self, spans: Sequence[Span], chunk: Chunk) -> int:
+        """The mask of `EncoderRunner.gather_mm_embeddings`."""
+        item = Item(modality=Modality.IMAGE, spans=tuple(spans))
+        _, mask = steps.gathered(self._vllm, [item], [torch.zeros(item.token_count, 1)], chunk)
+        return int(mask.sum())
+
+    def slice_chunk(self, embedding: torch.Tensor, spans: Sequence[Span], chunk: Chunk) -> torch.Tensor:
+        """`EncoderRunner.gather_mm_embeddings`."""
+        return steps.slice_chunk(self._vllm, embedding, spans, chunk)
+
+    def encode(
+        self, batch: Sequence[tuple[Request, Chunk]], encoders: Mapping[Modality, Encoder], cache: None
+    ) -> Sequence[torch.Tensor | Exception]:
+        """The scheduler's `_try_schedule_encoder_inputs`, then `EncoderRunner` and `_merge_multimodal_embeddings`."""
+        return steps.encode(self._vllm, batch, encoders)
+
+    # pruning
+
+    def retained_count(self, tokens_per_frame: int, frames: int, rate: float) -> int:
+        """`compute_retained_tokens_count`, at a rate that `MultiModalConfig` takes."""
+        vllm_cpu.module("vllm.config.multimodal").MultiModalConfig(video_pruning_rate=rate)
+        evs = vllm_cpu.module("vllm.multimodal.video_prune.evs")
+        return int(evs.compute_retained_tokens_count(tokens_per_frame, frames, rate))
+
+    def retention_mask(self, embeddings: torch.Tensor, grid: tuple[int, int, int], rate: float) -> torch.Tensor:
+        """`compute_retention_mask`."""
+        evs = vllm_cpu.module("vllm.multimodal.video_prune.evs")
+        mask: torch.Tensor = evs.compute_retention_mask(embeddings, grid, 1, rate)
+        return mask
+
+    # merging
+
+    def merge(
+        self, input_ids: NDArray[np.int64], items: Sequence[Item], rows: torch.Tensor, table: torch.Tensor, chunk: Chunk
+    ) -> torch.Tensor:
+        """`SupportsMultiModal.embed_input_ids`; ids outside the vocabulary are refused by `BaseRenderer.validate_token_ids`."""
+        return steps.merge(self._vllm, steps.model(self._vllm, table), input_ids, items, rows, chunk)
+
+    def merge_deepstack(
+        self, input_ids: NDArray[np.int64], items: Sequence[Item], rows: torch.Tensor, table: torch.Tensor, chunk: Chunk
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """`embed_input_ids` of Qwen3-VL, whose buffers live as long as the engine."""
+        levels = max(rows.shape[1] // table.shape[1] - 1, 0)
+        kind = (levels, table.shape[1], table.dtype)
+        if kind not in self._deepstack:
+            self._deepstack[kind] = steps.deepstack_model(self._vllm, levels, table)
+        model = self._deepstack[kind]
+        model.language_model = steps.Words(table)
+        merged = steps.merge(self._vllm, model, input_ids, items, rows, chunk)
+        return merged, steps.deepstack(model, chunk.length)

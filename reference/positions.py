@@ -15,13 +15,12 @@ all three axes. A picture stays at one time, and its tokens count rows and colum
 5. The time of Qwen2.5-VL is `frame * seconds * tokens_per_second` in float32, multiplied from left to right and cut off:
    the original code does so. Of 0.7 s at 25 a second, frame 6 is at 104, and not at 105.
 
-Sources: the papers of Qwen2-VL (section 2.1), Qwen2.5-VL and Qwen3-VL; SGLang 0.5.23, `get_rope_index`,
-`get_rope_index_glm4v`, `extend_mrope_positions_for_retracted_request` and `_extend_session_image_inputs`. Qwen3-VL and
-GLM-4V number alike: each frame is a picture of its own, behind its timestamp.
+Sources: the papers of Qwen2-VL, Qwen2.5-VL and Qwen3-VL; SGLang 0.5.23, `get_rope_index`, `get_rope_index_glm4v`,
+`extend_mrope_positions_for_retracted_request` and `_extend_session_image_inputs`. Qwen3-VL and GLM-4V number alike: each
+frame is a picture of its own, behind its timestamp.
 Disagreements: transformers 5.24 goes on after a video at its larger side and leaves its time out, so that a long video
-overlaps the text behind it; its delta follows rule 4. It multiplies seconds by tokens per second first; vLLM does all of
-it in float64. SGLang extends from the temporal axis alone, takes 1 second a grid where none is given, and numbers media
-without a grid as text.
+overlaps the text behind it. It multiplies seconds by tokens per second first; vLLM does all of it in float64. SGLang
+extends from the temporal axis alone, takes 1 second a grid where none is given, and numbers media without a grid as text.
 Not here: audio, and audio in video (the Omni models). An item of audio is an error.
 """
 

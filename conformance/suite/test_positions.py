@@ -34,10 +34,9 @@ def expect_media(engine: Engine, case: Script, clock: oracle.Clock = oracle.exac
 def test_text_goes_on_behind_the_largest_number(engine: Engine, case: Script) -> None:
     """Each position of text MUST be, on all three axes, the largest number before it on any axis plus 1 (from 0).
 
-    transformers 5.24 goes on behind a video at its larger side alone, so that a video with more frames than rows and
-    columns overlaps the text behind it, and its delta does not fit what it wrote (`get_rope_index`: `current_pos +=
-    max(grid_thw[1], grid_thw[2])`). Its releases before 5, SGLang and vLLM go on behind the largest number, and so do
-    the models' papers.
+    transformers 5.24 goes on behind a video at its larger side alone (`get_rope_index`: `current_pos += max(grid_thw[1],
+    grid_thw[2])`): five frames of 1 x 2 behind two tokens of text have the times 2 to 6, and the text behind them goes on
+    at 4. Its own earlier releases, SGLang, vLLM and the paper of Qwen2-VL go on behind the largest number, here at 7.
     """
     observed, _ = engine.positions(*case)
     text = oracle.text(case)

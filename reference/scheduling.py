@@ -6,9 +6,8 @@ Careless arithmetic here ends in a step that computes nothing, repeated for ever
 
 1. Media count like text: every position needs a slot in the KV cache and a share of the step. The encoder's budgets
    count embeddings, which are the positions of an item and not the stretch from its first to its last one.
-2. An item is encoded whole, in the first step that computes a position from its first one on, and kept to the step that
-   computes its last one. So it costs its embeddings once in the encoder's budget, and in every step between in that of
-   what is kept.
+2. An item is encoded whole, in the first step that computes one of its positions, and kept to the step that computes the
+   last one. So it costs its embeddings once in the encoder's budget, and in every step between in that of what is kept.
 3. The furthest end that is allowed is always the right one. Whatever may be computed from some start may be computed to
    the same end from a later start, for it is less: so going as far as possible never leads into a dead end, and it takes
    the fewest steps. A request that stalls this way has no plan at all, and is refused before its first step.
@@ -43,10 +42,10 @@ class Budget:
 
     tokens_per_step: positions that one step computes, media included.
     embeddings_per_step: embeddings that the encoder makes in one step.
-    embeddings_kept: embeddings of the items that a step reads; one that was begun is read until its last position.
+    embeddings_kept: embeddings of the items that were begun, in this step or before it, and end in it or after it.
     kv_tokens: slots of the KV cache, one for each position of the requests in a step.
     alignment_tokens: a chunk ends at a multiple of this, or with the prompt.
-    whole_items: no chunk ends between the first and the last position of an item.
+    whole_items: no chunk ends between the first and the last position of an item that the cached prefix does not cut.
 
     Raises ValueError for a limit below 0, and for tokens per step or an alignment below 1.
     """
@@ -113,22 +112,20 @@ def _decoder_part(number: int, input_ids: NDArray[np.int64], chunk: Chunk, encod
 def plan_chunks(length: int, items: Sequence[Item], budget: Budget, prefix: int = 0) -> list[Chunk]:
     """The chunks of a prompt of `length` positions after a cached `prefix`, each as long as can be.
 
-    An item that the prefix cuts is encoded in the first step. Raises NeverSchedulable when there is no plan, and
-    ValueError when spans overlap or end outside the prompt, or the prefix does.
+    Raises NeverSchedulable when there is no plan, and ValueError when spans overlap or end outside the prompt, or the
+    prefix does.
     """
     if not 0 <= prefix <= length:
         raise ValueError(f"a prefix of a prompt of {length} positions has 0 to {length} positions, not {prefix}")
     if budget.kv_tokens is not None and length > budget.kv_tokens:
         raise NeverSchedulable(f"kv_tokens={budget.kv_tokens} is too small for {length} positions, media included")
-    prompt = _tabulate(length, items, budget)
+    prompt = _tabulate(length, items, budget, prefix)
     chunks: list[Chunk] = []
-    at, encoded = prefix, int(prompt.ended[prefix])
-    while at < length:
-        stop = _furthest(prompt, _room(budget), at, encoded)
-        if stop == at:
-            raise NeverSchedulable(_reason(length, items, budget, at, encoded))
-        chunks.append(Chunk(at, stop - at))
-        at, encoded = stop, int(prompt.begun[stop])
+    while (start := chunks[-1].stop if chunks else prefix) < length:
+        stop = _furthest(prompt, _room(budget), start)
+        if stop == start:
+            raise NeverSchedulable(_reason(length, items, budget, prefix, start))
+        chunks.append(Chunk(start, stop - start))
     return chunks
 
 
@@ -151,7 +148,7 @@ def plan_steps(requests: Sequence[tuple[int, Sequence[Item]]], budget: Budget) -
         room, step, half_done = _room(budget), dict[int, Chunk](), list[int]()
         for number in line:
             prompt, start = prompts[number], at if number == line[0] else 0
-            stop = _furthest(prompt, room, start, int(prompt.begun[start]))
+            stop = _furthest(prompt, room, start)
             if stop == start or prompt.length > room.slots or (stop < prompt.length and half_done):
                 continue
             step[number] = Chunk(start, stop - start)
@@ -166,7 +163,8 @@ def plan_steps(requests: Sequence[tuple[int, Sequence[Item]]], budget: Budget) -
 class _Prompt(NamedTuple):
     """A prompt, by position.
 
-    begun, ended: int64 [length + 1], the embeddings of the items that begin, and that end, before each position.
+    begun, ended: int64 [length + 1], the embeddings of the items that begin, and that end, before each position, behind
+        the cached prefix; one that it cuts begins with the first position that is left.
     ends: int64, the positions before which a chunk may end, ascending.
     """
 
@@ -185,20 +183,25 @@ class _Room(NamedTuple):
     slots: int
 
 
-def _tabulate(length: int, items: Sequence[Item], budget: Budget) -> _Prompt:
+def _tabulate(length: int, items: Sequence[Item], budget: Budget, prefix: int = 0) -> _Prompt:
     check_within(all_spans(items), length)
-    placed = [(item.spans[0].first + 1, item.spans[-1].last + 1, item.token_count) for item in items if item.spans]
-    opened, closed, counts = np.array(placed, dtype=np.int64).reshape(-1, 3).T
-    begun, ended, openings, closings = np.zeros((4, length + 1), dtype=np.int64)
-    np.add.at(begun, opened, counts)
-    np.add.at(ended, closed, counts)
-    np.add.at(openings, opened, 1)
-    np.add.at(closings, closed, 1)
-    may_end = np.arange(length + 1) % budget.alignment_tokens == 0
+    placed = [
+        (max(next(span.first for span in item.spans if span.last >= prefix), prefix), item.spans[-1].last, item.token_count)
+        for item in items
+        if item.spans and item.spans[-1].last >= prefix
+    ]
+    firsts, lasts, counts = np.array(placed, dtype=np.int64).reshape(-1, 3).T
+    begun, ended = np.zeros((2, length + 1), dtype=np.int64)
+    np.add.at(begun, firsts + 1, counts)
+    np.add.at(ended, lasts + 1, counts)
+    ends = np.arange(budget.alignment_tokens, length, budget.alignment_tokens)
     if budget.whole_items:
-        may_end &= openings.cumsum() == closings.cumsum()
-    may_end[0], may_end[length] = False, True
-    return _Prompt(length, begun.cumsum(), ended.cumsum(), np.flatnonzero(may_end))
+        uncut = [(item.spans[0].first, item.spans[-1].last) for item in items if item.spans and item.spans[0].first >= prefix]
+        depth = np.zeros(length + 1, dtype=np.int64)
+        np.add.at(depth, [first + 1 for first, _ in uncut], 1)
+        np.add.at(depth, [last + 1 for _, last in uncut], -1)
+        ends = ends[depth.cumsum()[ends] == 0]
+    return _Prompt(length, begun.cumsum(), ended.cumsum(), np.append(ends, length))
 
 
 def _room(budget: Budget) -> _Room:
@@ -212,18 +215,15 @@ def _less(room: _Room, prompt: _Prompt, start: int, stop: int) -> _Room:
     return _Room(room.tokens - (stop - start), room.made - int(made), room.kept - int(kept), room.slots - prompt.length)
 
 
-def _furthest(prompt: _Prompt, room: _Room, start: int, encoded: int) -> int:
-    """The furthest allowed end of a chunk from `start` on; `start` when there is none.
-
-    encoded: the embeddings of the items up to here that need not be made.
-    """
-    embeddings = min(encoded + room.made, int(prompt.ended[start]) + room.kept)
+def _furthest(prompt: _Prompt, room: _Room, start: int) -> int:
+    """The furthest allowed end of a chunk from `start` on; `start` when there is none."""
+    embeddings = min(int(prompt.begun[start]) + room.made, int(prompt.ended[start]) + room.kept)
     limit = min(start + room.tokens, int(np.searchsorted(prompt.begun, embeddings, side="right")) - 1)
     before = int(np.searchsorted(prompt.ends, limit, side="right"))
     return max(start, int(prompt.ends[before - 1])) if before else start
 
 
-def _reason(length: int, items: Sequence[Item], budget: Budget, start: int, encoded: int) -> str:
+def _reason(length: int, items: Sequence[Item], budget: Budget, prefix: int, start: int) -> str:
     """Which knobs keep a chunk from starting here: each one that would do alone, else all that are set."""
     open_knobs: dict[str, Any] = {
         "tokens_per_step": length,
@@ -236,7 +236,7 @@ def _reason(length: int, items: Sequence[Item], budget: Budget, start: int, enco
 
     def helps(name: str) -> bool:
         lifted = replace(budget, **{name: open_knobs[name]})
-        return _furthest(_tabulate(length, items, lifted), _room(lifted), start, encoded) > start
+        return _furthest(_tabulate(length, items, lifted, prefix), _room(lifted), start) > start
 
     guilty = [name for name in knobs if helps(name)] or list(knobs)
     named = " or ".join(f"{name}={knobs[name]}" for name in guilty)

@@ -189,8 +189,8 @@ MUTATIONS = [
     Mutation(
         "an item that the prefix cuts is encoded",
         "scheduling",
-        "prefix, int(prompt.ended[prefix])",
-        "prefix, int(prompt.begun[prefix])",
+        "(max(next(span.first for span in item.spans if span.last >= prefix), prefix), item",
+        "(item.spans[0].first, item",
         "SCHEDULING-07",
     ),
     Mutation("only one request is half done", "scheduling", " or (stop < prompt.length and half_done)", "", "SCHEDULING-15"),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from conformance.engine import Traits
 from conformance.protocol.scheduling import Budget
-from reference.items import Chunk, Item
+from reference.items import Chunk, Item, Span
 
 Step = tuple[NDArray[np.int64], Chunk, int]
 """What `encoder_lengths` is asked about one request: the ids of its chunk, the chunk, and the length of the encoder part."""
@@ -57,11 +57,19 @@ def tiles(chunks: Sequence[Chunk], prefix: int, length: int) -> bool:
     return positions == list(range(prefix, length)) and all(chunk.length for chunk in chunks)
 
 
-def read(items: Sequence[Item], chunk: Chunk) -> set[int]:
-    """The numbers of the items of which a step computes a position, or that have positions before and after it."""
-    begun = {number for number, item in enumerate(items) if any(span.first < chunk.stop for span in item.spans)}
-    open_still = {number for number, item in enumerate(items) if any(span.last >= chunk.prefix for span in item.spans)}
-    return begun & open_still
+def read(items: Sequence[Item], chunk: Chunk, prefix: int = 0) -> set[int]:
+    """The numbers of the items that were begun behind the prefix, in a step or before it, and are not done before it."""
+    left = {number: [p for span in item.spans for p in ends_of(span, prefix)] for number, item in enumerate(items)}
+    return {
+        number
+        for number, positions in left.items()
+        if positions and positions[0] < chunk.stop and positions[-1] >= chunk.prefix
+    }
+
+
+def ends_of(span: Span, prefix: int) -> list[int]:
+    """The first and the last position of a span that lie behind the prefix."""
+    return [max(span.first, prefix), span.last] if span.last >= prefix else []
 
 
 def embeddings(items: Sequence[Item], numbers: Iterable[int]) -> int:
@@ -69,26 +77,29 @@ def embeddings(items: Sequence[Item], numbers: Iterable[int]) -> int:
     return sum(span.last - span.first + 1 for number in numbers for span in items[number].spans)
 
 
-def made(items: Sequence[Item], chunks: Sequence[Chunk]) -> list[int]:
+def made(items: Sequence[Item], chunks: Sequence[Chunk], prefix: int = 0) -> list[int]:
     """For each chunk of a request the embeddings of the items that no chunk before it has read."""
-    return [
-        embeddings(items, read(items, chunk) - {k for before in chunks[:n] for k in read(items, before)})
-        for n, chunk in enumerate(chunks)
-    ]
+    begun: set[int] = set()
+    counts = []
+    for chunk in chunks:
+        counts.append(embeddings(items, read(items, chunk, prefix) - begun))
+        begun |= read(items, chunk, prefix)
+    return counts
 
 
-def kept(items: Sequence[Item], chunks: Sequence[Chunk]) -> list[int]:
+def kept(items: Sequence[Item], chunks: Sequence[Chunk], prefix: int = 0) -> list[int]:
     """For each chunk of a request the embeddings that it reads."""
-    return [embeddings(items, read(items, chunk)) for chunk in chunks]
+    return [embeddings(items, read(items, chunk, prefix)) for chunk in chunks]
 
 
 def is_aligned(job: Job, chunk: Chunk) -> bool:
     return chunk.stop % job.budget.alignment_tokens == 0 or chunk.stop == job.length
 
 
-def cuts(items: Sequence[Item], chunk: Chunk) -> bool:
-    """Whether the chunk ends after the first position of an item and before its last one."""
-    return bool(read(items, chunk) & read(items, Chunk(chunk.stop, 1)))
+def cuts(job: Job, chunk: Chunk) -> bool:
+    """Whether the chunk ends inside an item that the prefix does not cut."""
+    extents = [(item.spans[0].first, item.spans[-1].last) for item in job.items]
+    return any(job.prefix <= first < chunk.stop <= last for first, last in extents)
 
 
 def exceeds(number: int, limit: int | None) -> bool:
@@ -97,14 +108,14 @@ def exceeds(number: int, limit: int | None) -> bool:
 
 def allows(job: Job, chunk: Chunk) -> bool:
     """Whether one chunk of a plan is within the budget, whatever else the plan has."""
-    begun = read(job.items, Chunk(0, chunk.prefix)) if chunk.prefix > job.prefix else set()
-    fresh = read(job.items, chunk) - begun
+    before = read(job.items, Chunk(job.prefix, chunk.prefix - job.prefix), job.prefix)
+    reads = read(job.items, chunk, job.prefix)
     return (
         chunk.length <= job.budget.tokens_per_step
-        and not exceeds(embeddings(job.items, fresh), job.budget.embeddings_per_step)
-        and not exceeds(embeddings(job.items, read(job.items, chunk)), job.budget.embeddings_kept)
+        and not exceeds(embeddings(job.items, reads - before), job.budget.embeddings_per_step)
+        and not exceeds(embeddings(job.items, reads), job.budget.embeddings_kept)
         and is_aligned(job, chunk)
-        and not (job.budget.whole_items and cuts(job.items, chunk))
+        and not (job.budget.whole_items and cuts(job, chunk))
     )
 
 

@@ -17,14 +17,14 @@ class Budget:
     """What one step may do; None is no limit.
 
     tokens_per_step: positions that it computes, media included; at least 1.
-    embeddings_per_step: embeddings that the encoder makes. An item is encoded whole, in the step that computes its first
-        position; one that the cached prefix cuts, in the first step. It has one embedding for each position of its
-        spans, and none for what lies between them.
-    embeddings_kept: embeddings of the items that the step reads: those of which it computes a position, or that have
-        positions before it and after it.
+    embeddings_per_step: embeddings that the encoder makes. An item is encoded whole, in the first step that computes one
+        of its positions. It has one embedding for each position of its spans, and none for what lies between them.
+    embeddings_kept: embeddings of the items that were begun, in the step or before it, and have a position in it or
+        after it.
     kv_tokens: slots of the KV cache, one for each position that was computed of a request that is not done yet.
     alignment_tokens: a chunk ends at a multiple of it, or with the prompt; at least 1.
-    whole_items: no chunk ends after the first position of an item and before its last one.
+    whole_items: no chunk ends after the first position of an item and before its last one, unless the cached prefix does
+        so already.
     """
 
     tokens_per_step: int

@@ -55,7 +55,7 @@ def no_tail(length: int, items: Items, budget: Budget, prefix: int) -> list[Chun
     return [c for c in chunks if c.stop % budget.alignment_tokens == 0] if chunks else chunks
 
 
-@quirk("prefix-computed-again", replaces="plan_chunks", bugs=(), caught_by=("SCHEDULING-05", "SCHEDULING-14"))
+@quirk("prefix-computed-again", replaces="plan_chunks", bugs=(), caught_by=("SCHEDULING-05", "SCHEDULING-07", "SCHEDULING-14"))
 def from_the_beginning(length: int, items: Items, budget: Budget, prefix: int) -> list[Chunk]:
     """The plan begins at the first position, whatever is in the cache."""
     try:

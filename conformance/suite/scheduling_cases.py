@@ -88,6 +88,7 @@ MADE = {
     "sparse-in-a-long-span": job("v...v...v...v...v", tokens=17, made=5),
     "separators-inside": job("iiii.iiii.iiii.iiii.", tokens=20, made=16),
     "prefix-inside-an-item": job("iiii.jj", 2, tokens=7, made=4),
+    "prefix-between-the-spans-of-an-item": job("vv....vv.ii.", 3, tokens=5, made=4),
     "one-within-another": job("v.iii.v..", tokens=9, made=3),
 }
 KEPT = {
@@ -115,6 +116,7 @@ WHOLE = {
     "several-spans": job("...vv.vv.vv", tokens=8, whole=True),
     "at-the-end": job("...iii", tokens=4, whole=True),
     "one-within-another": job("..v.ii.v..", tokens=7, whole=True),
+    "prefix-inside-an-item": job("..iiiiii..jjj.", 4, tokens=3, whole=True),
 }
 PLANS = {
     f"{kind}-{name}": case

@@ -73,7 +73,7 @@ def test_media_count_like_text(engine: Engine, case: Job) -> None:
 def test_the_encoder_makes_no_more_than_its_budget(engine: Engine, case: Job) -> None:
     """The items that a step begins MUST NOT have more embeddings together than the encoder makes in one step."""
     for chunks in unless_refused(lambda: engine.plan_chunks(*case), f"{case.budget}"):
-        limit, made = case.budget.embeddings_per_step, oracle.made(case.items, chunks)
+        limit, made = case.budget.embeddings_per_step, oracle.made(case.items, chunks, case.prefix)
         beyond = [(chunk, n) for chunk, n in zip(chunks, made, strict=True) if oracle.exceeds(n, limit)]
         equal(beyond, [], f"the chunks that need more than {limit} new embeddings")
 
@@ -82,7 +82,7 @@ def test_the_encoder_makes_no_more_than_its_budget(engine: Engine, case: Job) ->
 def test_no_more_is_kept_than_there_is_room_for(engine: Engine, case: Job) -> None:
     """The items that a step reads MUST NOT have more embeddings together than can be kept, to the last step of each."""
     for chunks in unless_refused(lambda: engine.plan_chunks(*case), f"{case.budget}"):
-        limit, kept = case.budget.embeddings_kept, oracle.kept(case.items, chunks)
+        limit, kept = case.budget.embeddings_kept, oracle.kept(case.items, chunks, case.prefix)
         beyond = [(chunk, n) for chunk, n in zip(chunks, kept, strict=True) if oracle.exceeds(n, limit)]
         equal(beyond, [], f"the chunks that read more than {limit} embeddings")
 
@@ -100,9 +100,12 @@ def test_chunks_end_where_they_should(engine: Engine, case: Job) -> None:
 
 @requirement("SCHEDULING-10", needs="plan_chunks", cases=WHOLE, bugs=("ollama-image-split-batches",))
 def test_whole_items_are_not_cut(engine: Engine, case: Job) -> None:
-    """Where items are whole, no chunk MUST end after the first position of an item and before its last one."""
+    """Where items are whole, no chunk MUST end after the first position of an item and before its last one.
+
+    An item that the cached prefix cuts is not whole any more.
+    """
     for chunks in unless_refused(lambda: engine.plan_chunks(*case), f"{case.budget}"):
-        equal([chunk for chunk in chunks if oracle.cuts(case.items, chunk)], [], "the chunks that end inside an item")
+        equal([chunk for chunk in chunks if oracle.cuts(case, chunk)], [], "the chunks that end inside an item")
 
 
 @requirement(

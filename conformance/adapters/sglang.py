@@ -19,6 +19,7 @@ from PIL.Image import Image
 
 from conformance.adapters import sglang_cpu, sglang_positions
 from conformance.adapters import sglang_items as translate
+from conformance.adapters import sglang_pruning as pruning
 from conformance.adapters import sglang_steps as steps
 from conformance.engine import Profile, Traits
 from conformance.protocol.encoding import Encoder
@@ -187,6 +188,29 @@ class SglangEngine:
     ) -> Sequence[torch.Tensor]:
         """`embed_mm_inputs` up to its scatter; without a cache it has one of no bytes."""
         return steps.encode(self._sglang, batch, encoders, (cache or self.open_encoder_cache(0)).cache)
+
+    # pruning
+
+    def retained_count(self, tokens_per_frame: int, frames: int, rate: float) -> int:
+        """`compute_retained_tokens_count`, for the rate of an `EVSConfig`."""
+        rate = pruning.config(rate).video_pruning_rate
+        return int(pruning.core().compute_retained_tokens_count(tokens_per_frame, frames, rate))
+
+    def retention_mask(self, embeddings: torch.Tensor, grid: tuple[int, int, int], rate: float) -> NDArray[np.bool_]:
+        """`compute_retention_mask`."""
+        rate = pruning.config(rate).video_pruning_rate
+        mask: NDArray[np.bool_] = pruning.core().compute_retention_mask(embeddings, grid, 1, rate).numpy()
+        return mask
+
+    def encode_pruned(
+        self,
+        batch: Sequence[tuple[Request, Chunk]],
+        encoders: Mapping[Modality, Encoder],
+        cache: steps.EncoderCache | None,
+        rate: float,
+    ) -> Sequence[tuple[NDArray[np.int64], torch.Tensor]]:
+        """`EVSProcessor`, `EVS.evs_video` and `embed_mm_inputs`; without a cache it has one of no bytes."""
+        return pruning.encode_pruned(self._sglang, batch, encoders, (cache or self.open_encoder_cache(0)).cache, rate)
 
     # merging
 

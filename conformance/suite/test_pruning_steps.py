@@ -36,7 +36,7 @@ ONE_SPAN = filmed("one-span", ".vvvvvvvvvvvv..", {"v": MOVING})
 FRAMES = filmed("frames", "..vvvv.vvvv.vvvv..", {"v": CUT})
 EMPTIED = filmed("emptied", ".vvvv.vvvv.vvvv.", {"v": "aaaa|aaaa|eeee"})
 GALLERY = filmed("gallery", "iii.vvvv.vvvv.vvvv.jj.aaa", {"v": MOVING})
-CINEMA = filmed("cinema", ".vvvv.vvvv.vvvv..wwwwwwww.i", {"v": STILL, "w": "abcd|abce"})
+CINEMA = filmed("cinema", ".vvvv.vvvv.vvvv..wwww.wwww.i", {"v": STILL, "w": "abcd|abce"})
 LETTER = filmed("letter", ".......")
 PICTURE = filmed("picture", ".iiii.jj.")
 PROMPTS = {one.id: one for one in (ONE_SPAN, FRAMES, EMPTIED, GALLERY, CINEMA)}
@@ -90,7 +90,7 @@ def test_pruned_chunks_make_the_whole(engine: Engine, case: tuple[Request, int])
         "once-more": (FRAMES, FRAMES),
         "in-one-span-after-frames": (FRAMES, filmed("again", ".vvvvvvvvvvvv.", {"v": CUT})),
         "in-frames-after-one-span": (ONE_SPAN, filmed("again", "...vvvv.vvvv..vvvv", {"v": MOVING})),
-        "beside-another": (ONE_SPAN, filmed("again", ".vvvv.vvvv.vvvv.wwwwwwww", {"v": MOVING, "w": "abcd|eeee"})),
+        "beside-another": (GALLERY, filmed("again", ".vvvv.vvvv.vvvv.wwww.wwww", {"v": MOVING, "w": "abcd|eeee"})),
     },
     bugs=("V03",),
 )

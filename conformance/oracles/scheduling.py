@@ -162,9 +162,12 @@ def impossible(job: Job, traits: Traits) -> list[Job]:
 
 
 def strays(job: Job, chunks: Sequence[Chunk], traits: Traits) -> list[Chunk]:
-    """The chunks that end where they should not, and could end elsewhere or must."""
+    """The chunks that end where they should not."""
     wrong = [chunk for chunk in chunks if not is_aligned(job, chunk)]
-    return [chunk for chunk in wrong if traits.alignment == "always" or ends(job, chunk.prefix)]
+    before_items = {item.spans[0].first for item in job.items}
+    return [
+        chunk for chunk in wrong if traits.alignment == "always" or (chunk.stop not in before_items and ends(job, chunk.prefix))
+    ]
 
 
 def of_request(steps: Sequence[Mapping[int, Chunk]], number: int) -> list[Chunk]:

@@ -91,7 +91,8 @@ def test_no_more_is_kept_than_there_is_room_for(engine: Engine, case: Job) -> No
 def test_chunks_end_where_they_should(engine: Engine, case: Job) -> None:
     """Every chunk but the last MUST end at a multiple of the alignment.
 
-    An engine with the trait `alignment="where possible"` may end a chunk elsewhere when no multiple is within its budget.
+    An engine with the trait `alignment="but for media"` may end a chunk before an item too, and anywhere when no multiple
+    is within its budget.
     """
     for chunks in unless_refused(lambda: engine.plan_chunks(*case), f"{case.budget}"):
         strays = oracle.strays(case, chunks, engine.traits)

@@ -51,7 +51,8 @@ class Traits:
     length_conflicts: what happens to an item whose identity is known with another token count: it is encoded like any
         other ("encode"), or its request fails ("fail").
     splits_items: whether a chunk may end inside an item where the budget allows it.
-    alignment: whether every chunk ends where it should, or only where such an end is within the budget.
+    alignment: whether every chunk ends where it should, or may also end before an item, and anywhere when no end where it
+        should is within the budget.
     knobs: the limits of a `Budget` that the engine has; it may refuse one that sets another.
     prefix_page: the one page size of its prefix caches; None: whatever is asked for.
     prefix_items: whether a matched prefix may end inside an item ("cut") or not ("whole").
@@ -66,7 +67,7 @@ class Traits:
     caller_hashes: Literal["trust", "reject"] = "trust"
     length_conflicts: Literal["encode", "fail"] = "encode"
     splits_items: bool = True
-    alignment: Literal["always", "where possible"] = "always"
+    alignment: Literal["always", "but for media"] = "always"
     knobs: tuple[str, ...] = tuple(knob.name for knob in fields(Budget))
     prefix_page: int | None = None
     prefix_items: Literal["cut", "whole"] = "cut"

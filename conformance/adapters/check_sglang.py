@@ -238,6 +238,15 @@ def pairs_that_do_not_pair_up() -> bool:
     return (unbalanced, early[1], nested) == ([101, 7, 102, 101, 7], named(2).pad_value, "AssertionError")
 
 
+@fails("PREFIX_CACHE-17")
+def page_of_no_positions() -> bool:
+    """A radix cache takes a page of no positions, and divides by it at its first prompt."""
+    radix, base = (sglang_cpu.module(f"sglang.srt.mem_cache.{name}") for name in ("radix_cache", "base_prefix_cache"))
+    cache = radix.RadixCache.create_simulated(page_size=0)
+    key = radix.RadixKey(array("q", [1, 2]))
+    return error(lambda: cache.match_prefix(base.MatchPrefixParams(key=key))) == "ZeroDivisionError"
+
+
 @fails("ENCODER_CACHE-08", "ENCODER_CACHE-09")
 def the_old_value_stays() -> bool:
     """Putting a key again keeps the old embedding, and says that the new one was kept, even one larger than the cache."""

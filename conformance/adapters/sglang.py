@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from PIL.Image import Image
 
-from conformance.adapters import sglang_cpu, sglang_positions
+from conformance.adapters import sglang_cpu, sglang_positions, sglang_prefixes
 from conformance.adapters import sglang_items as translate
 from conformance.adapters import sglang_pruning as pruning
 from conformance.adapters import sglang_steps as steps
@@ -150,6 +150,12 @@ class SglangEngine:
     def chunk_positions(self, triples: NDArray[np.int64], chunk: Chunk) -> torch.Tensor:
         """`ForwardBatch._compute_mrope_positions_extend`."""
         return sglang_positions.chunk(triples, chunk)
+
+    # prefix_cache
+
+    def open_prefix_cache(self, page: int) -> sglang_prefixes.PrefixCache:
+        """`RadixCache`."""
+        return sglang_prefixes.PrefixCache(self._sglang, page)
 
     # scheduling
 

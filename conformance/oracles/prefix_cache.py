@@ -85,21 +85,24 @@ class Script(NamedTuple):
 
 
 def script(page: int, prompts: Mapping[str, str], *steps: str) -> Script:
-    """Read a script: `insert x`, `match x`, `lock x`, `unlock x` (the last lock on x), `evict`, `used`, `clear`."""
+    """Read a script: `insert x`, `match x`, `lock x`, `unlock x` (the last lock on x), `evict`, `evict 3`, `used`, `clear`."""
     return Script(page, {name: ask(drawing) for name, drawing in prompts.items()}, tuple(Step(*s.split()) for s in steps))
 
 
 def play(cache: Any, prompts: Mapping[str, Request], steps: Sequence[Step]) -> list[Any]:
-    """What the cache answers to each step; None to `evict`, which evicts all that is not locked."""
+    """What the cache answers to each step; None to `evict`, which evicts all unless it says how much."""
     locks: dict[str, list[Any]] = {name: [] for name in prompts}
     return [_answer(cache, prompts, locks, step) for step in steps]
 
 
 class ListCache:
-    """The right answers, page by page: what is kept, and what is locked, are lists of prefixes of whole pages."""
+    """The right answers, page by page: what is kept, and what is locked, are lists of prefixes of whole pages.
 
-    def __init__(self, page: int, items: str = "cut") -> None:
-        self.page, self.items = page, items
+    evicts: which of the positions that are not locked go when only some must: "all" or, while some are left, "none".
+    """
+
+    def __init__(self, page: int, items: str = "cut", evicts: str = "all") -> None:
+        self.page, self.items, self.evicts = page, items, evicts
         self.kept: list[tuple[Any, ...]] = []
         self.locked: list[tuple[Any, ...]] = []
 
@@ -120,9 +123,9 @@ class ListCache:
         self.locked.remove(lock)
 
     def evict(self, tokens: int) -> int:
-        """All that is not locked."""
         before = self.used_tokens()
-        self.kept = list(self.locked)
+        if self.evicts == "all" or tokens >= before:
+            self.kept = list(self.locked)
         return before - self.used_tokens()
 
     def used_tokens(self) -> int:
@@ -146,7 +149,7 @@ def _answer(cache: Any, prompts: Mapping[str, Request], locks: Mapping[str, list
     if step.operation == "unlock":
         return cache.unlock(locks[step.about].pop())
     if step.operation == "evict":
-        cache.evict(EVERYTHING)
+        cache.evict(int(step.about or EVERYTHING))
         return None
     if not step.about:
         return cache.used_tokens() if step.operation == "used" else cache.clear()

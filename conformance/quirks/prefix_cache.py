@@ -3,14 +3,13 @@
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from itertools import accumulate
 
 import numpy as np
 
 from conformance.quirk import quirk
 from reference.items import Item, Request, Span
 from reference.placeholders import pad_spans
-from reference.prefix_cache import Labels, Namespace, PrefixCache, block_keys, padded_pages
+from reference.prefix_cache import Labels, Namespace, PrefixCache, block_keys, block_pages, padded_pages
 from reference.sentinels import fill, item_sentinels
 
 BLIND = ("H07", "H13", "H18", "H22", "prefix-image-blind")
@@ -32,7 +31,12 @@ def bare(request: Request) -> Request:
     return replace(request, items=())
 
 
-@quirk("raw-placeholders", replaces="open_prefix_cache", bugs=BLIND, caught_by=("PREFIX_CACHE-01", "PREFIX_CACHE-07"))
+@quirk(
+    "raw-placeholders",
+    replaces="open_prefix_cache",
+    bugs=BLIND,
+    caught_by=("PREFIX_CACHE-01", "PREFIX_CACHE-07", "PREFIX_CACHE-23", "PREFIX_CACHE-24"),
+)
 def raw_placeholders(page: int) -> PrefixCache:
     """Only ids are compared, and all pictures have the same placeholder id: the second user gets the first one's picture."""
     return PrefixCache(page, lambda request, namespace, page: padded_pages(bare(request), namespace, page))
@@ -50,7 +54,10 @@ def embeddings_without_identity(page: int) -> PrefixCache:
 
 
 @quirk(
-    "names-cut-to-16-bits", replaces="open_prefix_cache", bugs=("H10", "lmcache-16bit-mm-hash"), caught_by=("PREFIX_CACHE-01",)
+    "names-cut-to-16-bits",
+    replaces="open_prefix_cache",
+    bugs=("H10", "lmcache-16bit-mm-hash"),
+    caught_by=("PREFIX_CACHE-01", "PREFIX_CACHE-24"),
 )
 def names_cut_to_16_bits(page: int) -> PrefixCache:
     """Of an identity the last 16 bits are kept: some picture of another user soon has the same ones."""
@@ -83,7 +90,12 @@ def names_without_places(page: int) -> PrefixCache:
     return PrefixCache(page, label)
 
 
-@quirk("next-item-counts", replaces="open_prefix_cache", bugs=("prefix-offbyone-mm-boundary",), caught_by=("PREFIX_CACHE-03",))
+@quirk(
+    "next-item-counts",
+    replaces="open_prefix_cache",
+    bugs=("prefix-offbyone-mm-boundary",),
+    caught_by=("PREFIX_CACHE-03", "PREFIX_CACHE-23"),
+)
 def next_item_counts(page: int) -> PrefixCache:
     """An item that begins exactly where a page ends is taken for a part of that page."""
 
@@ -121,7 +133,7 @@ def one_name_for_all_items(page: int) -> PrefixCache:
     return PrefixCache(page, label)
 
 
-@quirk("media-in-the-namespace", replaces="open_prefix_cache", bugs=("H12",), caught_by=("PREFIX_CACHE-03",))
+@quirk("media-in-the-namespace", replaces="open_prefix_cache", bugs=("H12",), caught_by=("PREFIX_CACHE-03", "PREFIX_CACHE-23"))
 def media_in_the_namespace(page: int) -> PrefixCache:
     """The media of a request are made a part of its namespace: not even the text before them is shared."""
 
@@ -143,6 +155,8 @@ def media_in_the_namespace(page: int) -> PrefixCache:
         "PREFIX_CACHE-10",
         "PREFIX_CACHE-15",
         "PREFIX_CACHE-16",
+        "PREFIX_CACHE-23",
+        "PREFIX_CACHE-25",
     ),
 )
 def name_of_the_request(page: int) -> PrefixCache:
@@ -159,13 +173,32 @@ def name_of_the_request(page: int) -> PrefixCache:
     "no-name-is-a-name",
     replaces="open_prefix_cache",
     bugs=("prefix-image-blind",),
-    caught_by=("PREFIX_CACHE-01", "PREFIX_CACHE-07"),
+    caught_by=("PREFIX_CACHE-07",),
 )
 def no_name_is_a_name(page: int) -> PrefixCache:
     """Items whose content was never hashed are all known by the same empty name."""
 
     def label(request: Request, namespace: Namespace, page: int) -> tuple[Hashable, Labels]:
-        return padded_pages(renamed(request, lambda item: item.identity or bytes(32)), namespace, page)
+        items = [item if has_name(item) else replace(item, identity=bytes(32)) for item in request.items]
+        return padded_pages(replace(request, items=tuple(items)), namespace, page)
+
+    return PrefixCache(page, label)
+
+
+@quirk("length-in-the-key", replaces="open_prefix_cache", bugs=(), caught_by=("PREFIX_CACHE-23",))
+def length_in_the_key(page: int) -> PrefixCache:
+    """Pages are known by hashes that tell two lengths of an item apart, while other servers of the scheme do not."""
+    return PrefixCache(page, block_pages)
+
+
+@quirk("hashes-cut-to-32-bits", replaces="open_prefix_cache", bugs=("H10",), caught_by=("PREFIX_CACHE-24",))
+def hashes_cut_to_32_bits(page: int) -> PrefixCache:
+    """Of a caller's hash the low 32 bits are kept."""
+
+    def label(request: Request, namespace: Namespace, page: int) -> tuple[Hashable, Labels]:
+        hashes = [None if item.caller_hash is None else item.caller_hash % 2**32 for item in request.items]
+        items = [replace(item, caller_hash=value) for item, value in zip(request.items, hashes, strict=True)]
+        return padded_pages(replace(request, items=tuple(items)), namespace, page)
 
     return PrefixCache(page, label)
 
@@ -193,83 +226,6 @@ def padded_in_place(page: int) -> PrefixCache:
     return PrefixCache(page, label)
 
 
-@quirk(
-    "keys-of-raw-ids",
-    replaces="page_keys",
-    bugs=("H15", "H17", "lmcache-token-only-key"),
-    caught_by=("PREFIX_CACHE-19",),
-)
-def keys_of_raw_ids(request: Request, namespace: Namespace, page: int) -> list[bytes]:
-    """A store outside the engine makes its keys of the ids alone, with placeholders in them."""
-    return block_keys(bare(request), namespace, page)
-
-
-@quirk("keys-of-16-bits", replaces="page_keys", bugs=("H10", "lmcache-16bit-mm-hash"), caught_by=("PREFIX_CACHE-19",))
-def keys_of_16_bits(request: Request, namespace: Namespace, page: int) -> list[bytes]:
-    """The names of items are folded to 16 bits on their way into the keys."""
-    return block_keys(renamed(request, lambda item: bytes(30) + named(item)[-2:]), namespace, page)
-
-
-@quirk("keys-without-order", replaces="page_keys", bugs=("prefix-hash-predictable-collision",), caught_by=("PREFIX_CACHE-19",))
-def keys_without_order(request: Request, namespace: Namespace, page: int) -> list[int]:
-    """The keys of pages are combined by an operation that does not see their order."""
-    labels = padded_pages(request, namespace, page)[1]
-    own = (int.from_bytes(sha256(label.tobytes() + repr(namespace).encode()).digest(), "big") for label in labels)
-    return list(accumulate(own, lambda a, b: a + b))
-
-
-@quirk("keys-of-single-pages", replaces="page_keys", bugs=(), caught_by=("PREFIX_CACHE-19", "PREFIX_CACHE-20"))
-def keys_of_single_pages(request: Request, namespace: Namespace, page: int) -> list[bytes]:
-    """A page is known by what is in it, whatever comes before."""
-    labels = padded_pages(request, namespace, page)[1]
-    return [sha256(repr(namespace).encode() + label.tobytes()).digest() for label in labels]
-
-
-@quirk("keys-that-never-come-again", replaces="page_keys", bugs=("H16",), caught_by=("PREFIX_CACHE-20", "PREFIX_CACHE-22"))
-def keys_that_never_come_again(request: Request, namespace: Namespace, page: int) -> list[bytes]:
-    """Something of the request itself gets into its keys."""
-    return block_keys(request, (*namespace, request.id), page)
-
-
-@quirk("key-of-a-begun-page", replaces="page_keys", bugs=(), caught_by=("PREFIX_CACHE-20",))
-def key_of_a_begun_page(request: Request, namespace: Namespace, page: int) -> list[bytes]:
-    """The positions behind the last full page have a key too, which is another one as soon as the next token comes."""
-    missing = np.zeros(-len(request.input_ids) % page, dtype=np.int64)
-    filled = replace(request, input_ids=np.concatenate([request.input_ids, missing]))
-    return block_keys(filled, namespace, page)
-
-
-@quirk("keys-without-salt", replaces="page_keys", bugs=("cache-salt-isolation",), caught_by=("PREFIX_CACHE-21",))
-def keys_without_salt(request: Request, namespace: Namespace, page: int) -> list[bytes]:
-    """Salt and adapter keep users apart in the engine, but not in the store behind it."""
-    return block_keys(request, (), page)
-
-
-@quirk(
-    "keys-of-salt-glued-to-adapter",
-    replaces="page_keys",
-    bugs=("prefix-hash-predictable-collision",),
-    caught_by=("PREFIX_CACHE-21",),
-)
-def keys_of_salt_glued_to_adapter(request: Request, namespace: Namespace, page: int) -> list[bytes]:
-    """Salt and adapter go into the hash one after the other, without a boundary."""
-    return block_keys(request, ("".join(filter(None, namespace)),), page)
-
-
-@quirk("keys-name-the-next-item", replaces="page_keys", bugs=("prefix-offbyone-mm-boundary",), caught_by=("PREFIX_CACHE-22",))
-def keys_name_the_next_item(request: Request, namespace: Namespace, page: int) -> list[bytes]:
-    """An item that begins exactly where a page ends gets into the key of that page."""
-    behind = {span.first: named(item) for item in request.items for span in item.spans}
-    return [key + behind.get((n + 1) * page, b"") for n, key in enumerate(block_keys(request, namespace, page))]
-
-
-@quirk("keys-name-all-items", replaces="page_keys", bugs=("H12", "H17"), caught_by=("PREFIX_CACHE-22",))
-def keys_name_all_items(request: Request, namespace: Namespace, page: int) -> list[bytes]:
-    """Every key of a request names all of its items, also before the first of them."""
-    everything = b"".join(sorted(map(named, request.items)))
-    return [key + everything for key in block_keys(request, namespace, page)]
-
-
 def named(item: Item) -> bytes:
     """32 bytes that stand for an item."""
     if item.caller_hash is not None:
@@ -277,6 +233,11 @@ def named(item: Item) -> bytes:
     if item.identity is None:
         raise ValueError("an item has an identity or a hash")
     return item.identity
+
+
+def has_name(item: Item) -> bool:
+    """Whether an item has an identity or a hash."""
+    return item.identity is not None or item.caller_hash is not None
 
 
 def as_labels(keys: Sequence[bytes]) -> Labels:

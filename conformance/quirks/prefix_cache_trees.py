@@ -1,10 +1,8 @@
-"""Ways in which engines have got the prefix cache wrong: how they keep, lock and evict."""
-
-from typing import Any
+"""Ways in which engines have got the prefix cache wrong: how they keep and evict."""
 
 from conformance.quirk import quirk
 from reference.items import Request
-from reference.prefix_cache import Lock, Namespace, PrefixCache, _add_locks
+from reference.prefix_cache import Namespace, PrefixCache
 
 
 @quirk(
@@ -22,6 +20,7 @@ from reference.prefix_cache import Lock, Namespace, PrefixCache, _add_locks
         "PREFIX_CACHE-10",
         "PREFIX_CACHE-15",
         "PREFIX_CACHE-16",
+        "PREFIX_CACHE-25",
     ),
 )
 class MatchesBegunPages(PrefixCache):
@@ -74,6 +73,7 @@ class KeepsAhead(PrefixCache):
         "PREFIX_CACHE-10",
         "PREFIX_CACHE-12",
         "PREFIX_CACHE-15",
+        "PREFIX_CACHE-25",
     ),
 )
 class KeepsFirstChunks(PrefixCache):
@@ -88,7 +88,14 @@ class KeepsFirstChunks(PrefixCache):
     "branch-cuts-its-neighbour",
     replaces="open_prefix_cache",
     bugs=(),
-    caught_by=("PREFIX_CACHE-03", "PREFIX_CACHE-08", "PREFIX_CACHE-10", "PREFIX_CACHE-12", "PREFIX_CACHE-15"),
+    caught_by=(
+        "PREFIX_CACHE-03",
+        "PREFIX_CACHE-08",
+        "PREFIX_CACHE-10",
+        "PREFIX_CACHE-12",
+        "PREFIX_CACHE-15",
+        "PREFIX_CACHE-25",
+    ),
 )
 class LosesTails(PrefixCache):
     """When a prompt parts from one that is kept, the rest of the kept one is lost."""
@@ -115,7 +122,14 @@ class LeaksCounts(PrefixCache):
     "remembers-matches",
     replaces="open_prefix_cache",
     bugs=(),
-    caught_by=("PREFIX_CACHE-04", "PREFIX_CACHE-06", "PREFIX_CACHE-08", "PREFIX_CACHE-09", "PREFIX_CACHE-13"),
+    caught_by=(
+        "PREFIX_CACHE-04",
+        "PREFIX_CACHE-06",
+        "PREFIX_CACHE-08",
+        "PREFIX_CACHE-09",
+        "PREFIX_CACHE-13",
+        "PREFIX_CACHE-25",
+    ),
 )
 class RemembersMatches(PrefixCache):
     """What was found for a waiting request is remembered, and still believed when the request is run later."""
@@ -144,55 +158,6 @@ class FindsEvicted(PrefixCache):
 
     def used_tokens(self) -> int:
         return super().used_tokens() - self.gone * self._page
-
-
-@quirk("locks-not-looked-at", replaces="open_prefix_cache", bugs=(), caught_by=("PREFIX_CACHE-10",))
-class IgnoresLocks(PrefixCache):
-    """Prefixes are evicted whether or not a running request still needs them."""
-
-    def lock(self, request: Request, namespace: Namespace, limit: int) -> Lock:
-        return Lock(self._root, self.match(request, namespace, limit))
-
-
-@quirk("first-unlock-frees", replaces="open_prefix_cache", bugs=(), caught_by=("PREFIX_CACHE-10",))
-class LocksAreMarks(PrefixCache):
-    """A lock is a mark and not a number: the first of two requests to end frees what both need."""
-
-    def unlock(self, lock: Lock) -> None:
-        node = lock._node
-        while node is not None:
-            node.locks, node = 0, node.parent
-
-
-@quirk("split-forgets-locks", replaces="open_prefix_cache", bugs=(), caught_by=("PREFIX_CACHE-10", "PREFIX_CACHE-11"))
-class LocksOnlyEnds(PrefixCache):
-    """A lock holds a prefix up to the end of a node: when the node is cut later, the lock goes with one of its halves."""
-
-    def insert(self, request: Request, namespace: Namespace, limit: int) -> None:
-        node = self._walk(request, namespace, limit)[2]
-        for child in node.children.values():
-            child.locks = 0
-        super().insert(request, namespace, limit)
-
-
-@quirk("unlocks-what-it-finds", replaces="open_prefix_cache", bugs=(), caught_by=("PREFIX_CACHE-11",))
-class UnlocksByLookingUp(PrefixCache):
-    """Unlocking looks the prompt up again, and frees the longer prefix that was kept meanwhile."""
-
-    def lock(self, request: Request, namespace: Namespace, limit: int) -> Any:
-        super().lock(request, namespace, limit)
-        return request, namespace, limit
-
-    def unlock(self, lock: Any) -> None:
-        _add_locks(self._walk(*lock)[2], -1)
-
-
-@quirk("never-unlocked", replaces="open_prefix_cache", bugs=(), caught_by=("PREFIX_CACHE-10", "PREFIX_CACHE-11"))
-class LeaksLocks(PrefixCache):
-    """Locks are never taken back: the cache fills up for good."""
-
-    def unlock(self, lock: Lock) -> None:
-        """Nothing is freed."""
 
 
 @quirk("eviction-rounded-down", replaces="open_prefix_cache", bugs=(), caught_by=("PREFIX_CACHE-12",))

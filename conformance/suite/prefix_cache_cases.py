@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import torch
 
+from conformance.cases import Exact
 from conformance.oracles.prefix_cache import ask, script
 from conformance.protocol.prefix_cache import Namespace
 from reference.items import Request
@@ -42,7 +43,7 @@ def meeting(page: int, *drawings: str) -> Meeting:
 
 def named(page: int, first: bytes | int, second: bytes | int) -> Meeting:
     """The same prompt with a picture that is known by one name, then by another."""
-    return Meeting(page, (ask("AB iiiiii CDEF", i=first),), ask("AB iiiiii CDEF", i=second))
+    return Meeting(page, (ask("iiiiii ABCDEF", i=first),), ask("iiiiii ABCDEF", i=second))
 
 
 def precomputed(letter: str, value: float) -> Request:
@@ -80,10 +81,17 @@ CLOSE_NAMES = {
     "first-64-bits-equal": named(1, b"\1" * 8 + b"\2" * 24, b"\1" * 8 + b"\3" * 24),
     "last-64-bits-equal": named(4, b"\1" * 24 + b"\2" * 8, b"\3" * 24 + b"\2" * 8),
     "last-bit-differs": named(1, bytes(32), bytes(31) + b"\1"),
-    "hashes-with-equal-low-32-bits": named(1, 5, 5 + (1 << 32)),
-    "hashes-that-are-equal-modulo-2-to-the-61": named(1, 7, 7 + (1 << 61) - 1),
 }
-"""Items whose names are equal in part."""
+"""Items whose identities are equal in part."""
+
+HASHES = {
+    "equal": named(1, (1 << 64) - 1, (1 << 64) - 1),
+    "zero": named(2, 0, 0),
+    "zero-and-one": named(1, 0, 1),
+    "equal-low-32-bits": named(1, 5, 5 + (1 << 32)),
+    "equal-modulo-2-to-the-61": named(1, 7, 7 + (1 << 61) - 1),
+}
+"""Items that their callers know by a hash."""
 
 OTHER_TEXT = {
     "before-the-picture": meeting(1, "A iii B", "C iii B"),
@@ -98,6 +106,15 @@ OTHER_TEXT = {
     "pages-exchanged": meeting(2, "AB CD EF", "CD AB EF"),
 }
 """Requests whose text differs."""
+
+PADDED = {
+    "text": Exact(meeting(1, "ABCDEF", "ABCXEF"), 3),
+    "picture": Exact(meeting(1, "AB iii C", "AB jjj C"), 2),
+    "in-pages": Exact(meeting(4, "AB iiiiii C", "AB iiiiii D"), 8),
+    "the-same-picture-shorter": Exact(meeting(1, "AB iiiiii C", "AB iiii C"), 6),
+    "the-same-picture-longer": Exact(meeting(2, "AB iiii C", "AB iiiiiii C"), 6),
+}
+"""Also what one identity should not have: two lengths. Sentinels do not tell them apart."""
 
 DIFFERENCES = OTHER_MEDIA | CLOSE_NAMES | OTHER_TEXT
 
@@ -131,7 +148,6 @@ CONTENTS = {
     "shorter-than-a-page": meeting(16, "AB iii C"),
     "one-position": meeting(1, "A"),
     "nothing": meeting(1, ""),
-    "known-by-a-hash": Meeting(1, (), ask("AB iii C", i=(1 << 64) - 1)),
     "embedding": Meeting(1, (), precomputed("i", 0.5)),
 }
 """Requests that are kept and met again."""
@@ -165,6 +181,21 @@ TENANTS = {
 
 PROMPTS = {"x": "AB iii CD", "y": "AB iii EF", "z": "GHIJKL kk", "long": "AB iii CDEFGH", "short": "AB iii"}
 """What shares anything shares all media: that a picture spoils the text before it is no fault here."""
+
+SEQUENCES = {
+    "some-go": script(1, PROMPTS, "insert x", "insert z", "evict 3", "match x", "match z", "insert x", "match x"),
+    "one-after-another": script(2, PROMPTS, "insert long", "evict 2", "match long", "evict 2", "match long", "match short"),
+    "locked-and-some-go": script(
+        1, PROMPTS, "insert x", "insert z", "lock x", "evict 8", "match x", "match z", "evict 3", "match x"
+    ),
+    "locked-beginning": script(2, PROMPTS, "insert long", "lock short", "evict 4", "match long", "evict 99", "match long"),
+    "cut-while-locked": script(
+        1, PROMPTS, "insert x", "lock x", "insert y", "evict 1", "match x", "unlock x", "evict 4", "match x"
+    ),
+    "kept-again-after-some-went": script(
+        1, PROMPTS, "insert long", "evict 5", "insert long", "match long", "evict 99", "match long"
+    ),
+}
 
 EVICTIONS = {
     "one": script(1, PROMPTS, "insert x", "evict", "match x", "used"),

@@ -4,20 +4,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from conformance.cases import Exact
 from conformance.compare import equal, holds, refuses, unless_refused
 from conformance.engine import Engine
 from conformance.oracles.prefix_cache import EVERYTHING, NOBODY, ListCache, Script, ask, play, whole
-from conformance.requirement import SHOULD, requirement
+from conformance.requirement import SGLANG, SHOULD, requirement
 from conformance.suite.prefix_cache_cases import (
     CLEARS,
     CONTENTS,
     DIFFERENCES,
     EVICTIONS,
+    HASHES,
     LIMITS,
     LOCKS,
     ORDERS,
+    PADDED,
     PRESSURE,
     RELEASES,
+    SEQUENCES,
     SHARED,
     TENANTS,
     USAGE,
@@ -194,13 +198,14 @@ def test_nothing_matches_that_is_not_in_use(engine: Engine, case: Pressure) -> N
 def test_what_was_used_longest_ago_goes_first(engine: Engine, case: Sequence[str]) -> None:
     """What was kept, kept again or locked longest ago SHOULD be evicted first."""
     cache, right = caches(engine, 4)
-    requests = [ask(drawing) for drawing in case]
-    under_pressure(cache, Pressure(4, tuple(requests), 0))
-    cache.evict(8)
-    oldest, others = requests[-len(set(case))], requests[len(requests) - len(set(case)) + 1 :]
-    under_pressure(right, Pressure(4, tuple(others), 0))
+    requests = tuple(map(ask, case))
+    under_pressure(cache, Pressure(4, requests, 0))
+    under_pressure(right, Pressure(4, requests, 0))
+    oldest, *others = requests[-len(set(case)) :]
+    (room,) = matches(right, [oldest])
+    cache.evict(room)
     equal(matches(cache, others), matches(right, others), "the positions of the others that match")
-    holds(matches(cache, [oldest]) != [8], "what was used longest ago is still there")
+    holds(matches(cache, [oldest])[0] < max(room, 1), "what was used longest ago is still there")
 
 
 @requirement("PREFIX_CACHE-15", level=SHOULD, needs=cache_with("insert", "match", "used_tokens"), cases=USAGE)
@@ -237,6 +242,36 @@ def test_a_cache_keeps_no_view_of_a_prompt(engine: Engine, case: tuple[str, int]
     equal(request.input_ids, ask(drawing).input_ids, "the ids of the request")
     request.input_ids[position] = ord("Z")
     equal(matches(cache, [ask(drawing)]), matches(right, [ask(drawing)]), "the positions that match")
+
+
+@requirement("PREFIX_CACHE-23", profile=SGLANG, needs=cache_with("insert", "match"), cases=PADDED)
+def test_a_match_is_one_of_padded_ids(engine: Engine, case: Exact) -> None:
+    """A match MUST be the longest common prefix of the padded ids, rounded down to whole pages."""
+    observed = meet(engine.open_prefix_cache(case.given.page), case.given)
+    equal(observed, case.expected, "the positions that match")
+
+
+@requirement("PREFIX_CACHE-24", needs=cache_with("insert", "match"), cases=HASHES, bugs=("H10",))
+def test_hashes_of_callers_tell_items_apart(engine: Engine, case: Meeting) -> None:
+    """Items that callers know by a hash MUST be refused, or match exactly when their hashes are equal in all bits."""
+    cache, right = caches(engine, case.page)
+    for observed in unless_refused(lambda: meet(cache, case), "an item that its caller knows by a hash"):
+        equal(observed, meet(right, case), "the positions that match")
+
+
+@requirement("PREFIX_CACHE-25", needs=cache_with("insert", "match", "evict", "lock", "unlock"), cases=SEQUENCES)
+def test_a_match_is_between_what_is_locked_and_what_was_kept(engine: Engine, case: Script) -> None:
+    """In any sequence of operations a match MUST cover what is locked or was kept since the last eviction, and no more
+    than was ever kept.
+
+    Which of the other pages an eviction takes is the engine's choice.
+    """
+    cache, least = caches(engine, case.page)
+    most = ListCache(least.page, least.items, evicts="none")
+    low, observed, high = (play(one, case.prompts, case.steps) for one in (least, cache, most))
+    matched = [n for n, step in enumerate(case.steps) if step.operation == "match"]
+    wrong = [case.where(n) for n in matched if not low[n] <= observed[n] <= high[n]]
+    equal(wrong, [], "the steps with a match that is too short or too long")
 
 
 def follows(engine: Engine, case: Script) -> None:

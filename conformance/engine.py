@@ -59,6 +59,7 @@ class Traits:
     planned_families: the families of models whose tokens the engine counts from sizes; it refuses others.
     backgrounds: who chooses the colour behind transparent pixels: the caller, or the engine.
     animations: what becomes of an animated picture: its first frame is the picture, or it is refused.
+    frame_multiple: the number of frames that are sampled by rate is a multiple of this, rounded either way.
     profile: whose exact values the engine promises beside the core ("core": nobody's).
     """
 
@@ -74,6 +75,7 @@ class Traits:
     planned_families: tuple[str, ...] = FAMILIES
     backgrounds: Literal["caller", "engine"] = "caller"
     animations: Literal["first frame", "reject"] = "first frame"
+    frame_multiple: int = 1
     profile: Profile = Profile.CORE
 
 

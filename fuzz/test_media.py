@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from conformance.cases import Exact, Pair
+from conformance.protocol.media import Clip
 from conformance.suite.media_cases import SHAPES, THIN, Limited, Tagged, Veiled
 from conformance.suite.media_fetches import DATA, Fetch, literal
+from conformance.suite.test_media_frames import Sampling
 from conformance.world.internet import PUBLIC, redirect
 from fuzz.search import searches
 from fuzz.strategies.picture_files import (
@@ -126,3 +128,43 @@ def test_any_character_that_a_url_does_not_have() -> SearchStrategy[Fetch]:
     return st.tuples(odd, st.sampled_from(["http://media{}.example/cat", "http://{}media.example/cat"])).map(
         lambda two: Fetch(two[1].format(two[0]))
     )
+
+
+def samplings() -> SearchStrategy[Sampling]:
+    """A clip of any length, place and rate, sampled at any rate or number; shrinks to one frame."""
+    rates = st.sampled_from([1.0, 2.0, 24.0, 25.0, 30.0, 24000 / 1001, 30000 / 1001, 120.0]) | st.floats(0.01, 1000)
+    clips = st.builds(Clip, st.integers(0, 1000), st.integers(1, 100_000), rates)
+    return st.builds(Sampling, clips, st.none() | rates, st.integers(1, 2000))
+
+
+@searches("MEDIA-32")
+def test_any_clip_shows_a_frame() -> SearchStrategy[Sampling]:
+    return samplings()
+
+
+@searches("MEDIA-33")
+def test_any_limit_of_frames() -> SearchStrategy[Sampling]:
+    return samplings()
+
+
+@searches("MEDIA-34")
+def test_any_times() -> SearchStrategy[Sampling]:
+    return samplings()
+
+
+@searches("MEDIA-35")
+def test_any_rate() -> SearchStrategy[Sampling]:
+    unbounded = samplings().filter(lambda case: case.rate is not None and 1 <= case.rate <= case.clip.fps)
+    return unbounded.map(lambda case: case._replace(max_frames=case.clip.length))
+
+
+@searches("MEDIA-36")
+def test_any_spread() -> SearchStrategy[Sampling]:
+    return samplings()
+
+
+@searches("MEDIA-37")
+def test_any_rate_that_is_none() -> SearchStrategy[Sampling]:
+    wrong = st.floats(max_value=0) | st.just(float("nan")) | st.just(float("inf"))
+    of_the_clip = wrong.map(lambda rate: Sampling(Clip(0, 100, rate), 2.0))
+    return of_the_clip | wrong.map(lambda rate: Sampling(Clip(0, 100, 25.0), rate))

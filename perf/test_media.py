@@ -1,9 +1,10 @@
-"""What media cost: photos of 320 x 240 pixels, and one of them through a connection."""
+"""What media cost: photos of 320 x 240 pixels, one of them through a connection, and an hour of video."""
 
 import numpy as np
 from PIL import Image
 
 from conformance.engine import Engine
+from conformance.protocol.media import Clip
 from conformance.suite.media_fetches import Fetch, encoded
 from conformance.world import picture_files
 from conformance.world.internet import page
@@ -38,3 +39,8 @@ def test_fetch_through_a_connection(engine: Engine) -> Job:
     fetch = Fetch("http://media.example/photo", pages={"/photo": page(PIXELS.tobytes())})
     network = fetch.network()
     return lambda: fetch.by(engine, network)
+
+
+@sized("sample_frames")
+def test_sample_an_hour_of_video(engine: Engine) -> Job:
+    return lambda: engine.sample_frames(Clip(0, 90_000, 25.0), 2.0, 8192)

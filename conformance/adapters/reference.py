@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 
 from conformance.engine import Profile, Traits
-from conformance.protocol.media import FetchPolicy
+from conformance.protocol.media import Clip, FetchPolicy
 from conformance.protocol.pipeline import Prefill
 from conformance.protocol.scheduling import Budget, DecoderPart
 from conformance.world.checkpoint import Checkpoint
@@ -27,6 +27,7 @@ from reference.encoder_cache import EncoderCache as _EncoderCache
 from reference.items import Chunk, Item
 from reference.media import decoding as _decoding
 from reference.media import fetching as _fetching
+from reference.media import sampling as _sampling
 from reference.media.policy import FetchPolicy as _FetchPolicy
 
 
@@ -45,6 +46,11 @@ class ReferenceEngine:
         """`reference.media.fetching.fetch_media` under the same policy."""
         same = {one.name: getattr(policy, one.name) for one in fields(policy)}
         return _fetching.fetch_media(reference, _FetchPolicy(**same))
+
+    @staticmethod
+    def sample_frames(clip: Clip, rate: float | None, max_frames: int) -> tuple[list[int], list[float]]:
+        """`reference.media.sampling.sample_frames` of the same clip."""
+        return _sampling.sample_frames(_sampling.Clip(clip.first, clip.length, clip.fps), rate, max_frames)
 
     # planning
     count_image_tokens = staticmethod(_planning.count_image_tokens)

@@ -1,4 +1,4 @@
-"""From a URL, a data URI, a file or bytes to decoded pixels."""
+"""From a URL, a data URI, a file or bytes to decoded pixels, and the frames of a video that are worth decoding."""
 
 import socket
 from collections.abc import Callable, Sequence
@@ -41,6 +41,26 @@ class FetchPolicy:
     dial: Callable[[str, int, float], socket.socket]
 
 
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """The part of a video that is shown: `length` frames from number `first` on, of a video of `fps` frames a second."""
+
+    first: int
+    length: int
+    fps: float
+
+
+def frames_and_times(value: Any) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """A pair: frame numbers, and as many times in seconds."""
+    wanted = "a pair: the numbers of frames, and as many times in seconds"
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise answer.WrongAnswer(wanted)
+    indices, times = answer.integers(value[0]), tuple(map(float, value[1]))
+    if len(indices) != len(times):
+        raise answer.WrongAnswer(wanted)
+    return indices, times
+
+
 def pixels(value: Any) -> NDArray[np.uint8]:
     """A uint8 array [height, width, 3]."""
     if not isinstance(value, np.ndarray) or value.dtype != np.uint8 or value.ndim != 3 or value.shape[2] != 3:
@@ -49,7 +69,7 @@ def pixels(value: Any) -> NDArray[np.uint8]:
 
 
 class Media(Protocol):
-    """From a URL, a data URI, a file or bytes to decoded pixels."""
+    """From a URL, a data URI, a file or bytes to decoded pixels, and the frames of a video that are worth decoding."""
 
     @returns(pixels)
     def decode_image(self, data: bytes, background: Colour, max_pixels: int) -> NDArray[np.uint8]:
@@ -70,4 +90,13 @@ class Media(Protocol):
         with an address that is not public (private, loopback, link-local, multicast, reserved, or an IPv4 address in an
         IPv6 one), at the first URL and at each redirect; for URLs that two parsers may read in two ways; for a status
         other than 200, a body that is cut off, too long or empty, and when time is up.
+        """
+
+    @returns(frames_and_times)
+    def sample_frames(self, clip: Clip, rate: float | None, max_frames: int) -> tuple[Sequence[int], Sequence[float]]:
+        """The numbers of the frames that are shown, in ascending order and at least one, and the time of each in seconds.
+
+        rate: frames to show for each second of the clip (see the trait `frame_multiple`); None: as many as may be.
+        max_frames: never more than this many. Frames are numbered, and times counted, from the beginning of the video,
+        which the clip is a part of. Raises ValueError for a clip without frames, and for rates that are not positive.
         """

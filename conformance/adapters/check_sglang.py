@@ -6,16 +6,20 @@ so that an entry in the list of known failures rests on more than the suite's wo
 """
 
 import asyncio
+import struct
 import sys
+import zlib
 from array import array
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import torch
+from PIL import Image
 
 from conformance.adapters import sglang_cpu
 
@@ -522,6 +526,61 @@ def surplus_pictures() -> bool:
             loader, ["Look: ", "<image>"], tokens, {sg().batch.Modality.IMAGE: iter(["one", "other"])}
         )
     return len(loaded) == 1
+
+
+def shown(picture: Image.Image, format: str = "PNG", **options: Any) -> Any:
+    """The pixels that most models are shown of this picture."""
+    file = BytesIO()
+    picture.save(file, format, **options)
+    processors = sglang_cpu.module("sglang.srt.multimodal.processors.base_processor")
+    loaded = processors.BaseMultimodalProcessor._load_single_item(file.getvalue(), sg().batch.Modality.IMAGE)
+    return np.array(loaded)
+
+
+@fails("MEDIA-03")
+def orientation() -> bool:
+    """Most models are shown a picture as it was stored, whatever its EXIF orientation."""
+    notes = Image.Exif()
+    notes[0x0112] = 6
+    return shown(Image.new("RGB", (24, 16)), "JPEG", exif=notes).shape == (16, 24, 3)
+
+
+@fails("MEDIA-04")
+def hidden_colour() -> bool:
+    """Most models are shown the colour that was stored under a transparent pixel."""
+    return shown(Image.new("RGBA", (1, 1), (200, 100, 50, 0))).tolist() == [[[200, 100, 50]]]
+
+
+@fails("MEDIA-05", "MEDIA-07")
+def sixteen_bits() -> bool:
+    """Grey of 16 bits is cut off at 255: what is dark is white."""
+    return shown(Image.new("I;16", (1, 1), 0x2000)).tolist() == [[[255, 255, 255]]]
+
+
+@fails("MEDIA-10")
+def header_without_rows() -> bool:
+    """A PNG with one row of the two that its header promises is filled up with black."""
+    rows = zlib.compress(b"\0\xff")
+    chunks = ((b"IHDR", struct.pack(">IIBBBBB", 1, 2, 8, 0, 0, 0, 0)), (b"IDAT", rows), (b"IEND", b""))
+    body = [struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks]
+    picture, _ = sglang_cpu.module("sglang.srt.utils.common").load_image(b"\x89PNG\r\n\x1a\n" + b"".join(body), False)
+    return list(picture.tobytes()) == [255, 0]
+
+
+@fails("MEDIA-11")
+def pixel_limit() -> bool:
+    """There is no limit of pixels: 64 million of them, in a file of some kilobytes, are decoded."""
+    return shown(Image.new("1", (8000, 8000))).shape == (8000, 8000, 3)
+
+
+@fails("MEDIA-13")
+def address() -> bool:
+    """The refusal of what is no picture shows the memory address of a buffer."""
+    try:
+        sglang_cpu.module("sglang.srt.utils.common").load_image(b"not an image", False)
+    except ValueError as refusal:
+        return " at 0x" in str(refusal)
+    return False
 
 
 def main() -> int:

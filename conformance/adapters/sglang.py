@@ -23,6 +23,7 @@ from conformance.adapters import sglang_pruning as pruning
 from conformance.adapters import sglang_steps as steps
 from conformance.engine import Profile, Traits
 from conformance.protocol.encoding import Encoder
+from conformance.protocol.media import Colour
 from conformance.protocol.pipeline import Prefill
 from conformance.protocol.scheduling import DecoderPart
 from conformance.world.checkpoint import Checkpoint
@@ -36,11 +37,24 @@ class SglangEngine:
     """
 
     name = "sglang"
-    traits = Traits(largest_vocabulary=1_000_000, surplus_rows="keep last", caller_hashes="trust", profile=Profile.SGLANG)
+    traits = Traits(
+        largest_vocabulary=1_000_000,
+        surplus_rows="keep last",
+        caller_hashes="trust",
+        backgrounds="engine",
+        profile=Profile.SGLANG,
+    )
 
     def __init__(self) -> None:
         self._sglang = sglang_cpu.prepare()
         self.version = self._sglang.version
+
+    # media
+
+    def decode_image(self, data: bytes, background: Colour, max_pixels: int) -> NDArray[np.uint8]:
+        """`load_image`, and the conversion that `_load_single_item` makes for most models: no background, no limit."""
+        picture, _ = sglang_cpu.module("sglang.srt.utils.common").load_image(data, False)
+        return np.array(picture if picture.mode == "RGB" else picture.convert("RGB"))
 
     # identity
 

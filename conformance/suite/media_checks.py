@@ -24,5 +24,5 @@ def is_told_as_the_clients_fault(call: Callable[[], Any], *secrets: str) -> None
     except EngineRaised as raised:
         kind, text = type(raised.error), str(raised.error)
         holds(issubclass(kind, ValueError), f"the refusal is a {kind.__name__}, which is no ValueError")
-        shown = [secret for secret in (*re.findall(r"0x[0-9a-fA-F]{6,}", text), *secrets) if secret in text]
-        holds(not shown, f"the refusal shows {', '.join(shown)}")
+        holds(re.search(r"0x[0-9a-fA-F]{6}", text) is None, "the refusal shows a memory address")
+        holds(not any(secret in text for secret in secrets), "the refusal shows what lies outside the allowed folder")

@@ -528,7 +528,7 @@ def surplus_pictures() -> bool:
     return len(loaded) == 1
 
 
-def shown(picture: Image.Image, format: str = "PNG", **options: Any) -> Any:
+def shown(picture: Image.Image, format: str = "PNG", **options: Any) -> np.ndarray:
     """The pixels that most models are shown of this picture."""
     file = BytesIO()
     picture.save(file, format, **options)
@@ -548,13 +548,13 @@ def orientation() -> bool:
 @fails("MEDIA-04")
 def hidden_colour() -> bool:
     """Most models are shown the colour that was stored under a transparent pixel."""
-    return shown(Image.new("RGBA", (1, 1), (200, 100, 50, 0))).tolist() == [[[200, 100, 50]]]
+    return bool((shown(Image.new("RGBA", (1, 1), (200, 100, 50, 0))) == (200, 100, 50)).all())
 
 
 @fails("MEDIA-05", "MEDIA-07")
 def sixteen_bits() -> bool:
     """Grey of 16 bits is cut off at 255: what is dark is white."""
-    return shown(Image.new("I;16", (1, 1), 0x2000)).tolist() == [[[255, 255, 255]]]
+    return bool((shown(Image.new("I;16", (1, 1), 0x2000)) == 255).all())
 
 
 @fails("MEDIA-10")

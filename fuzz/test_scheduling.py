@@ -2,6 +2,8 @@
 
 from hypothesis.strategies import SearchStrategy
 
+from conformance.cases import Exact
+from conformance.oracles import scheduling as oracle
 from conformance.oracles.scheduling import Job, Line, Step
 from conformance.suite.scheduling_cases import Culprit
 from fuzz.search import searches
@@ -9,13 +11,13 @@ from fuzz.strategies.schedules import batches, batches_that_divide, culprits, im
 
 
 @searches("SCHEDULING-01")
-def test_the_lengths_of_any_batch() -> SearchStrategy[list[Step]]:
-    return batches()
+def test_the_lengths_of_any_batch() -> SearchStrategy[Exact]:
+    return batches().map(lambda batch: Exact(batch, list(map(oracle.decoder_part, batch))))
 
 
 @searches("SCHEDULING-02")
-def test_the_ids_of_any_batch() -> SearchStrategy[list[Step]]:
-    return batches()
+def test_the_ids_of_any_batch() -> SearchStrategy[Exact]:
+    return batches().map(lambda batch: Exact(batch, list(map(oracle.decoder_ids, batch))))
 
 
 @searches("SCHEDULING-03")

@@ -140,7 +140,7 @@ def cuts_any_item(length: int, items: Items, budget: Budget, prefix: int) -> lis
     return plan(length, items, replace(budget, whole_items=False), prefix)
 
 
-@quirk("cuts-between-the-spans-of-an-item", replaces="plan_chunks", bugs=(), caught_by=("SCHEDULING-10", "SCHEDULING-14"))
+@quirk("cuts-between-the-spans-of-an-item", replaces="plan_chunks", bugs=(), caught_by=("SCHEDULING-10",))
 def cuts_between_spans(length: int, items: Items, budget: Budget, prefix: int) -> list[Chunk]:
     """Each span counts as an item of its own, so that the frames of one video are computed in several steps."""
     plan(length, items, budget, prefix)

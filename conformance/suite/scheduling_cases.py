@@ -89,7 +89,6 @@ MADE = {
     "separators-inside": job("iiii.iiii.iiii.iiii.", tokens=20, made=16),
     "prefix-inside-an-item": job("iiii.jj", 2, tokens=7, made=4),
     "prefix-between-the-spans-of-an-item": job("vv....vv.ii.", 3, tokens=5, made=4),
-    "one-within-another": job("v.iii.v..", tokens=9, made=3),
 }
 KEPT = {
     "one-item-of-exactly-the-budget": job("..iiii..", tokens=8, kept=4),

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from conformance.cases import Exact
 from conformance.compare import equal, holds, refuses, unless_refused
 from conformance.engine import Engine
 from conformance.oracles import scheduling as oracle
@@ -24,21 +25,28 @@ from conformance.suite.scheduling_cases import (
 )  # fmt: skip
 
 
-@requirement("SCHEDULING-01", needs="encoder_lengths", cases=BATCHES)
-def test_the_decoder_counts_without_the_encoder_part(engine: Engine, case: list[Step]) -> None:
+@requirement(
+    "SCHEDULING-01",
+    needs="encoder_lengths",
+    cases={name: Exact(batch, list(map(oracle.decoder_part, batch))) for name, batch in BATCHES.items()},
+)
+def test_the_decoder_counts_without_the_encoder_part(engine: Engine, case: Exact) -> None:
     """Prefix and length of the decoder MUST count its own positions only; the encoder part is cached or in the chunk."""
-    observed = [(part.encoder_length, part.is_cached, part.chunk) for part in engine.encoder_lengths(case)]
-    expected = [oracle.decoder_part(step) for step in case]
-    equal(observed, expected, "encoder length, whether it is cached, and the decoder's chunk", where="request {}".format)
+    observed = [(part.encoder_length, part.is_cached, part.chunk) for part in engine.encoder_lengths(case.given)]
+    equal(observed, case.expected, "encoder length, whether it is cached, and the decoder's chunk", where="request {}".format)
 
 
-@requirement("SCHEDULING-02", needs="encoder_lengths", cases=BATCHES)
-def test_the_decoder_gets_its_own_ids(engine: Engine, case: list[Step]) -> None:
+@requirement(
+    "SCHEDULING-02",
+    needs="encoder_lengths",
+    cases={name: Exact(batch, list(map(oracle.decoder_ids, batch))) for name, batch in BATCHES.items()},
+)
+def test_the_decoder_gets_its_own_ids(engine: Engine, case: Exact) -> None:
     """The decoder MUST get the ids of its own positions in the chunk: all of them, and none of the encoder part."""
-    observed = [part.input_ids for part in engine.encoder_lengths(case)]
-    equal(len(observed), len(case), "the number of requests")
-    for number, (ids, step) in enumerate(zip(observed, case, strict=True)):
-        equal(ids, oracle.decoder_ids(step), f"the decoder's ids of request {number}")
+    observed = [part.input_ids for part in engine.encoder_lengths(case.given)]
+    equal(len(observed), len(case.expected), "the number of requests")
+    for number, (ids, expected) in enumerate(zip(observed, case.expected, strict=True)):
+        equal(ids, expected, f"the decoder's ids of request {number}")
 
 
 @requirement("SCHEDULING-03", needs="encoder_lengths", cases=DIVIDED_PREFIXES)

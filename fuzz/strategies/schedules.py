@@ -11,13 +11,16 @@ from conformance.suite.scheduling_cases import Culprit, step
 from conformance.world.prompts import draw
 from reference.items import Item
 
-LETTERS = "ijkvwab"
 
-
-def drawings(letters: str = LETTERS) -> SearchStrategy[str]:
-    """Up to 8 runs of up to 6 positions, of text and media; shrinks to few and short runs of text."""
-    runs = st.tuples(st.sampled_from("." + letters), st.integers(1, 6)).map(lambda run: run[0] * run[1])
-    return st.lists(runs, max_size=8).map("".join)
+@st.composite
+def drawings(choose: st.DrawFn, letters: str = "ijkv") -> str:
+    """Items of up to 2 spans of up to 6 positions, one after the other, and text; shrinks to short text."""
+    gap = st.integers(0, 4).map(lambda length: "." * length)
+    drawing = choose(gap)
+    for letter in letters:
+        spans = choose(st.lists(st.integers(1, 6), max_size=2))
+        drawing += choose(gap).join(letter * length for length in spans) + choose(gap)
+    return drawing
 
 
 def largest(items: tuple[Item, ...]) -> int:
@@ -27,7 +30,7 @@ def largest(items: tuple[Item, ...]) -> int:
 
 @st.composite
 def jobs(choose: st.DrawFn, limits: tuple[str, ...] = ()) -> Job:
-    """A prompt of up to 48 positions with any budget, often just enough; shrinks to text and to no limits.
+    """A prompt of up to 84 positions with any budget, often just enough; shrinks to text and to no limits.
 
     limits: those that are always set.
     """
@@ -53,8 +56,9 @@ def jobs(choose: st.DrawFn, limits: tuple[str, ...] = ()) -> Job:
 def impossible_jobs(choose: st.DrawFn) -> Job:
     """A prompt with an item that is larger than a limit; shrinks as the jobs do."""
     job = choose(jobs().filter(lambda job: job.items and not job.prefix))
-    name = choose(st.sampled_from(["embeddings_per_step", "embeddings_kept"]))
-    return job._replace(budget=replace(job.budget, **{name: choose(st.integers(0, largest(job.items) - 1))}))
+    less = choose(st.integers(0, largest(job.items) - 1))
+    budgets = [replace(job.budget, embeddings_per_step=less), replace(job.budget, embeddings_kept=less)]
+    return job._replace(budget=choose(st.sampled_from(budgets)))
 
 
 @st.composite
@@ -64,15 +68,12 @@ def culprits(choose: st.DrawFn) -> Culprit:
     items, roomy = draw(drawing).items, Budget(tokens_per_step=1000)
     made = choose(st.integers(0, largest(items) - 1))
     slots = choose(st.integers(0, len(drawing) - 1))
-    budget, limit = choose(
-        st.sampled_from(
-            [
-                (replace(roomy, embeddings_per_step=made), made),
-                (replace(roomy, embeddings_kept=made), made),
-                (replace(roomy, kv_tokens=slots), slots),
-            ]
-        )
-    )
+    tight = [
+        (replace(roomy, embeddings_per_step=made), made),
+        (replace(roomy, embeddings_kept=made), made),
+        (replace(roomy, kv_tokens=slots), slots),
+    ]
+    budget, limit = choose(st.sampled_from(tight))
     return Culprit(Job(len(drawing), items, budget), limit)
 
 

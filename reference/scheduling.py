@@ -15,13 +15,14 @@ Careless arithmetic here ends in a step that computes nothing, repeated for ever
    is left: so no two requests keep embeddings or KV slots and wait for those of the other. An attempt that fails
    changes nothing.
 5. In a model with cross attention the first positions of a request stand for its encoder part, whose KV entries are made
-   in one go: that part is whole in a chunk, or whole in the prefix. The decoder counts its positions without it.
+   in one go: that part is whole in a chunk, or whole in the prefix. The decoder counts its positions without it. Where
+   the part is planned as an item, and items are whole, no chunk ends inside it.
 
-Source: SGLang 0.5.23, `ScheduleBatch.prepare_encoder_info_extend` (5); vLLM, `Scheduler._try_schedule_encoder_inputs`
+Source: SGLang 0.5.23, `ScheduleBatch.prepare_encoder_info_extend` (5); vLLM 0.33, `Scheduler._try_schedule_encoder_inputs`
 (budgets in embeddings, `disable_chunked_mm_input`) and `_mamba_block_aligned_split` (alignment).
 Disagreements: SGLang has one half-done request too, but no budget for its encoder, and meets half an encoder part with a
-bare assertion. vLLM computes parts of many requests in a step, has rolled chunks back to nothing where alignment and a
-full encoder cache met, and bounds embeddings by what its cache holds.
+bare assertion. vLLM computes parts of many requests in a step. It lets the encoder's budgets cut a chunk that is aligned
+already, so that one may end between blocks; the other way round, it once rolled chunks back to nothing for ever.
 """
 
 from collections.abc import Sequence

@@ -39,14 +39,13 @@ Triples = NDArray[np.int64]
 GRIDS = {Modality.IMAGE: "image_grid_thw", Modality.VIDEO: "video_grid_thw"}
 
 
-class Part(NamedTuple):
-    """A span that is laid out as `frames` times `height` times `width` tokens; each frame takes `seconds`."""
+class Shape(NamedTuple):
+    """How a span is laid out: in so many frames, rows and columns of tokens; each frame takes so many seconds."""
 
-    first: int
     frames: int
-    height: int
-    width: int
-    seconds: float = 1.0
+    rows: int
+    columns: int
+    seconds: float
 
 
 def positions(input_ids: NDArray[np.int64], items: Sequence[Item], layout: MropeLayout) -> tuple[Triples, int]:
@@ -63,24 +62,15 @@ def positions(input_ids: NDArray[np.int64], items: Sequence[Item], layout: Mrope
     """
     length = len(input_ids)
     check_within(all_spans(items), length)
-    parts = sorted(part for item in items for part in _parts(item, layout))
-    if not parts:
-        return np.tile(np.arange(length, dtype=np.int64), (3, 1)), 0
-    first, frames, height, width = np.array([part[:4] for part in parts], dtype=np.int64).T
-    seconds = np.array([part.seconds for part in parts], dtype=np.float32)
-
-    filled = frames * height * width
-    extent = np.maximum(np.maximum(height, width), _times(frames - 1, seconds, layout) + 1)
+    spans = [(span, shape) for item in items for span, shape in _laid_out(item, layout)]
+    blocks = {shape: _block(shape, layout) for shape in {shape for _, shape in spans}}
+    extents = {shape: int(block.max()) + 1 for shape, block in blocks.items()}
     shift = np.zeros(length + 1, dtype=np.int64)
-    shift[first + filled] = extent - filled
+    for span, shape in spans:
+        shift[span.stop] = extents[shape] - len(span)
     triples = np.tile(np.arange(length, dtype=np.int64) + np.cumsum(shift[:-1]), (3, 1))
-
-    part = np.repeat(np.arange(len(parts)), filled)
-    within = np.arange(len(part)) - np.repeat(np.cumsum(filled) - filled, filled)
-    at = first[part] + within
-    row, column = np.divmod(within, width[part])
-    frame, row = np.divmod(row, height[part])
-    triples[:, at] += np.stack([_times(frame, seconds[part], layout), row, column]) - within
+    for span, shape in spans:
+        triples[:, span.first : span.stop] = blocks[shape] + triples[0, span.first]
     return triples, int(shift.sum())
 
 
@@ -111,24 +101,24 @@ def chunk_positions(triples: Triples, chunk: Chunk) -> Triples:
     return triples[:, chunk.prefix : chunk.stop]
 
 
-def _parts(item: Item, layout: MropeLayout) -> list[Part]:
-    """The spans of an item as they are laid out."""
+def _laid_out(item: Item, layout: MropeLayout) -> list[tuple[Span, Shape]]:
+    """The spans of an item, each with its shape."""
     if item.modality not in GRIDS:
         raise ValueError(f"{item.modality.name.lower()} has no place in time, height and width in {layout.family!r}")
     name = GRIDS[item.modality]
-    frames, height, width = _grid(item.read(name), name, layout)
+    frames, rows, columns = _grid(item.read(name), name, layout)
     if item.modality is Modality.IMAGE and frames != 1:
         raise ValueError(f"a picture has 1 frame, but its {name} has {frames}")
     seconds = 1.0
     if layout.tokens_per_second is not None and item.modality is Modality.VIDEO:
         seconds = _seconds(item.read("second_per_grid_ts"))
     count, each = (frames, 1) if layout.frames_apart else (1, frames)
-    expected = each * height * width
+    expected = each * rows * columns
     if len(item.spans) != count or any(len(span) != expected for span in item.spans):
         raise ValueError(
             f"{name} {list(item.read(name))} needs {count} spans of {expected} positions, not {_lengths(item.spans)}"
         )
-    return [Part(span.first, each, height, width, seconds) for span in item.spans]
+    return [(span, Shape(each, rows, columns, seconds)) for span in item.spans]
 
 
 def _grid(thw: Sequence[int], name: str, layout: MropeLayout) -> tuple[int, int, int]:
@@ -147,11 +137,13 @@ def _seconds(value: float) -> float:
     return seconds
 
 
-def _times(frame: NDArray[np.int64], seconds: NDArray[np.float32], layout: MropeLayout) -> NDArray[np.int64]:
-    """How far frames are from the first one in time."""
-    if layout.tokens_per_second is None:
-        return frame
-    return (frame.astype(np.float32) * seconds * np.float32(layout.tokens_per_second)).astype(np.int64)
+def _block(shape: Shape, layout: MropeLayout) -> Triples:
+    """The triples of a span that begins at 0: int64 [3, frames * rows * columns]."""
+    block = np.indices(shape[:3]).reshape(3, -1)
+    if layout.tokens_per_second is not None:
+        seconds, rate = np.float32(shape.seconds), np.float32(layout.tokens_per_second)
+        block[0] = block[0].astype(np.float32) * seconds * rate
+    return block
 
 
 def _lengths(spans: Sequence[Span]) -> str:

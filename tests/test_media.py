@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from unittest.mock import patch
@@ -10,9 +11,9 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFile
 
-from conformance.suite.media_cases import DAMAGED, TOO_LARGE
+from conformance.suite.media_cases import DAMAGED, LOSSLESS, TOO_LARGE
 from conformance.world.internet import Internet
-from conformance.world.picture_files import encoded
+from conformance.world.picture_files import encoded, jpeg
 from reference.media import MediaError
 from reference.media.decoding import decode_image, to_pixels
 from reference.media.fetching import fetch_media
@@ -48,6 +49,16 @@ def test_a_refusal_says_what_is_wrong(name: str, message: str) -> None:
         decode_image(DAMAGED[name])
     assert str(caught.value) == message
     assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("name", ["rgb", "rgb-interlaced", "palette", "gif", "bmp", "jpeg"])
+def test_a_file_with_any_byte_changed_is_refused_or_has_pixels(name: str) -> None:
+    data = jpeg(24, 16) if name == "jpeg" else LOSSLESS[name].given
+    for place in range(len(data)):
+        damaged = bytearray(data)
+        damaged[place] ^= 0xFF
+        with suppress(MediaError):
+            assert decode_image(bytes(damaged), max_pixels=1 << 16).shape[2] == 3
 
 
 @pytest.mark.parametrize("inks", [(0, 0, 0, 0), (255, 0, 0, 0), (0, 200, 0, 0), (0, 0, 0, 90), (10, 20, 30, 40)])

@@ -83,6 +83,8 @@ def _load(data: bytes, max_pixels: int) -> Image.Image:
         picture = Image.open(BytesIO(data), formats=FORMATS)
         check_size(picture, max_pixels)
         picture.load()
+        if picture.format == "PNG":
+            _check_png_length(data)
     except MediaError:
         raise
     except Image.DecompressionBombError:
@@ -92,8 +94,6 @@ def _load(data: bytes, max_pixels: int) -> Image.Image:
     except Exception:  # a damaged file makes a decoder raise anything
         raise MediaError("the picture cannot be decoded: its data are damaged or end early") from None
     check_size(picture, max_pixels)
-    if picture.format == "PNG":
-        _check_png_length(data)
     return picture
 
 

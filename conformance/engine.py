@@ -56,7 +56,7 @@ class Traits:
     knobs: the limits of a `Budget` that the engine has; it may refuse one that sets another.
     prefix_page: the one page size of its prefix caches; None: whatever is asked for.
     prefix_items: whether a matched prefix may end inside an item ("cut") or not ("whole").
-    planned_families: the families of models whose tokens the engine counts from sizes; it refuses others.
+    planned_families: the families of models whose tokens the engine counts from sizes; others are not asked for.
     backgrounds: who chooses the colour behind transparent pixels: the caller, or the engine.
     animations: what becomes of an animated picture: its first frame is the picture, or it is refused.
     frame_multiple: the number of frames that are sampled by rate is a multiple of this, rounded either way.

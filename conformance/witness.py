@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.engine import METHODS, Engine, Traits
+from conformance.protocol.planning import Planning
 from conformance.returns import Opens, WrongAnswer
 
 
@@ -102,8 +103,10 @@ class Witness:
 def capabilities(engine: Any) -> tuple[str, ...]:
     """The protocol methods that an engine has, found by looking, in the order of the protocol.
 
-    The methods of what an `open_…` method returns are looked for on a specimen and listed as `open_….method`.
+    The methods of what an `open_…` method returns are looked for on a specimen and listed as `open_….method`. A method
+    that has one form for each family of models is listed with each that the engine plans, as `count_….family`.
     """
+    families = (getattr(engine, "traits", None) or Traits()).planned_families
     found = []
     for method in METHODS:
         if not callable(getattr(engine, method, None)):
@@ -112,6 +115,8 @@ def capabilities(engine: Any) -> tuple[str, ...]:
         reader = getattr(Engine, method).reader
         if isinstance(reader, Opens):
             found += [f"{method}.{name}" for name in _opened(engine, method, reader)]
+        if hasattr(vars(Planning).get(method), "reader"):
+            found += [f"{method}.{family}" for family in families]
     return tuple(found)
 
 

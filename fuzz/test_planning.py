@@ -9,104 +9,169 @@ from conformance.suite.planning_checks import Refused, Table, against
 from conformance.world import families as known
 from conformance.world.families import Family
 from fuzz.search import searches
-from fuzz.strategies.media_sizes import in_patches, in_tiles, of_a_fixed_number, on_a_canvas, pictures, qwen, sizes, thin
+from fuzz.strategies import media_sizes as some
 from reference.items import Size
 
 FRAMES = st.integers(1, 100)
 RATES = st.sampled_from((8_000, 11_025, 16_000, 22_050, 44_100, 48_000))
-FEW = 60
+FEW = 40
 
 
 @searches("PLANNING-01")
-def test_any_picture_of_qwen() -> SearchStrategy[Table]:
-    return pictures(qwen())
+def test_any_picture_for_qwen2_vl() -> SearchStrategy[Table]:
+    return some.pictures(some.qwen("qwen2_vl"))
 
 
-@searches("PLANNING-02")
-def test_any_picture_on_a_canvas() -> SearchStrategy[Table]:
-    return pictures(on_a_canvas(), thinnest=20)
+@searches("PLANNING-02", examples=FEW)
+def test_any_picture_for_qwen2_5_vl() -> SearchStrategy[Table]:
+    return some.pictures(some.qwen("qwen2_5_vl"))
 
 
-@searches("PLANNING-03")
-def test_any_picture_in_tiles() -> SearchStrategy[Table]:
-    return pictures(in_tiles())
+@searches("PLANNING-03", examples=FEW)
+def test_any_picture_for_qwen3_vl() -> SearchStrategy[Table]:
+    return some.pictures(some.qwen("qwen3_vl"))
 
 
 @searches("PLANNING-04")
-def test_any_picture_in_patches() -> SearchStrategy[Table]:
-    return pictures(in_patches(), thinnest=20)
+def test_any_picture_for_llava_next() -> SearchStrategy[Table]:
+    return some.pictures(some.llava_next(), thinnest=20)
 
 
-@searches("PLANNING-05", examples=FEW)
-def test_any_picture_of_a_fixed_number_of_tokens() -> SearchStrategy[Table]:
-    return pictures(of_a_fixed_number(), thinnest=20)
+@searches("PLANNING-05")
+def test_any_picture_for_llava_onevision() -> SearchStrategy[Table]:
+    return some.pictures(some.llava_onevision(), thinnest=20)
 
 
-@searches("PLANNING-06", examples=FEW)
-def test_one_size_under_any_two_settings() -> SearchStrategy[tuple[Table, Table]]:
-    def made(one: Family, other: Family, size: Size) -> tuple[Table, Table]:
-        return against(oracle.image_tokens, one, (size,)), against(
-            oracle.image_tokens, Family(one.name, other.settings), (size,)
-        )
-
-    return st.builds(made, qwen(), qwen(), sizes())
+@searches("PLANNING-06")
+def test_any_picture_for_internvl() -> SearchStrategy[Table]:
+    return some.pictures(some.internvl())
 
 
 @searches("PLANNING-07")
+def test_any_picture_for_idefics3() -> SearchStrategy[Table]:
+    return some.pictures(some.idefics3("idefics3"))
+
+
+@searches("PLANNING-08", examples=FEW)
+def test_any_picture_for_smolvlm() -> SearchStrategy[Table]:
+    return some.pictures(some.idefics3("smolvlm"))
+
+
+@searches("PLANNING-09")
+def test_any_picture_for_pixtral() -> SearchStrategy[Table]:
+    return some.pictures(some.pixtral(), thinnest=20)
+
+
+@searches("PLANNING-10", examples=FEW)
+def test_any_picture_for_llava() -> SearchStrategy[Table]:
+    return some.pictures(some.llava(), thinnest=20)
+
+
+@searches("PLANNING-11", examples=FEW)
+def test_any_picture_for_gemma3() -> SearchStrategy[Table]:
+    return some.pictures(some.gemma3(), thinnest=20)
+
+
+@searches("PLANNING-12")
+def test_any_picture_for_deepseek_vl2() -> SearchStrategy[Table]:
+    return some.pictures(some.deepseek_vl2())
+
+
+@searches("PLANNING-13", examples=FEW)
+def test_one_size_under_any_two_settings() -> SearchStrategy[tuple[Table, Table]]:
+    def made(one: Family, other: Family, size: Size) -> tuple[Table, Table]:
+        return against(oracle.image_tokens, one, (size,)), against(oracle.image_tokens, other, (size,))
+
+    return st.builds(made, some.qwen("qwen2_vl"), some.qwen("qwen2_vl"), some.sizes())
+
+
+@searches("PLANNING-14")
 def test_any_picture_that_is_too_thin() -> SearchStrategy[Refused]:
-    return thin()
+    return some.thin()
 
 
-@searches("PLANNING-08")
+@searches("PLANNING-15")
+def test_any_picture_scaled_to_nothing() -> SearchStrategy[Refused]:
+    short, times = st.integers(1, 9), st.integers(1_025, 4_000)
+    return st.builds(lambda height, times: Refused(known.PIXTRAL, (Size(height, height * times),)), short, times)
+
+
+@searches("PLANNING-16")
 def test_any_other_family() -> SearchStrategy[str]:
     return st.text(max_size=12).filter(lambda name: name not in FAMILIES)
 
 
-@searches("PLANNING-10")
+@searches("PLANNING-18")
 def test_any_grid_of_a_picture() -> SearchStrategy[Table]:
-    return st.builds(lambda family, size: against(oracle.image_grid, family, (size,)), qwen(), sizes())
+    return st.builds(lambda family, size: against(oracle.image_grid, family, (size,)), some.qwen("qwen2_vl"), some.sizes())
 
 
-def videos_of_qwen2(answer: str) -> SearchStrategy[Table]:
-    ask = getattr(oracle, answer)
-    per_frame = qwen().map(lambda family: Family("qwen2_vl", family.settings))
-    return st.builds(lambda family, frames, size: against(ask, family, (frames, size)), per_frame, FRAMES, sizes())
+@searches("PLANNING-19")
+def test_any_video_for_qwen2_vl() -> SearchStrategy[Table]:
+    ask = oracle.video_tokens
+    return st.builds(lambda *video: against(ask, video[0], video[1:]), some.qwen("qwen2_vl"), FRAMES, some.sizes())
 
 
-@searches("PLANNING-11")
-def test_any_video() -> SearchStrategy[Table]:
-    return videos_of_qwen2("video_tokens")
+@searches("PLANNING-20", examples=FEW)
+def test_any_video_for_qwen2_5_vl() -> SearchStrategy[Table]:
+    ask = oracle.video_tokens
+    return st.builds(lambda *video: against(ask, video[0], video[1:]), some.qwen("qwen2_5_vl"), FRAMES, some.sizes())
 
 
-@searches("PLANNING-13")
+@searches("PLANNING-22", examples=FEW)
+def test_any_video_for_llava_onevision() -> SearchStrategy[Table]:
+    ask = oracle.video_tokens
+    return st.builds(lambda *video: against(ask, video[0], video[1:]), some.llava_onevision(), FRAMES, some.sizes())
+
+
+@searches("PLANNING-23", examples=FEW)
+def test_any_video_for_internvl() -> SearchStrategy[Table]:
+    ask = oracle.video_tokens
+    return st.builds(lambda *video: against(ask, video[0], video[1:]), some.internvl(), FRAMES, some.sizes())
+
+
+@searches("PLANNING-24")
 def test_any_grid_of_a_video() -> SearchStrategy[Table]:
-    return videos_of_qwen2("video_grid")
+    ask = oracle.video_grid
+    return st.builds(lambda *video: against(ask, video[0], video[1:]), some.qwen("qwen2_vl"), FRAMES, some.sizes())
 
 
-@searches("PLANNING-14")
+@searches("PLANNING-26")
 def test_any_video_without_frames() -> SearchStrategy[Refused]:
-    return st.builds(lambda family, frames, size: Refused(family, (frames, size)), qwen(), st.integers(-9, 0), sizes())
+    families = some.qwen("qwen2_vl")
+    return st.builds(lambda family, frames, size: Refused(family, (frames, size)), families, st.integers(-9, 0), some.sizes())
 
 
-@searches("PLANNING-15")
-def test_any_recording() -> SearchStrategy[Table]:
-    families = st.sampled_from((known.QWEN2_AUDIO, known.WHISPER))
+@searches("PLANNING-27")
+def test_any_video_for_qwen3_vl_without_frames() -> SearchStrategy[Refused]:
+    families = some.qwen("qwen3_vl")
+    return st.builds(lambda family, frames, size: Refused(family, (frames, size)), families, st.integers(-9, 0), some.sizes())
+
+
+@searches("PLANNING-28")
+def test_any_recording_for_qwen2_audio() -> SearchStrategy[Table]:
     lengths = st.integers(321, 1_000_000)
-    return st.builds(lambda family, samples: against(oracle.audio_tokens, family, (samples, 16_000)), families, lengths)
+    return lengths.map(lambda samples: against(oracle.audio_tokens, known.QWEN2_AUDIO, (samples, 16_000)))
 
 
-@searches("PLANNING-16")
+@searches("PLANNING-29", examples=FEW)
+def test_any_recording_for_whisper() -> SearchStrategy[Table]:
+    lengths = st.integers(1, 1_000_000)
+    return lengths.map(lambda samples: against(oracle.audio_tokens, known.WHISPER, (samples, 16_000)))
+
+
+@searches("PLANNING-30")
 def test_any_recording_at_any_rate() -> SearchStrategy[Table]:
     lengths = st.integers(1_000, 3_000_000)
     ask = oracle.audio_tokens
     return st.builds(lambda samples, rate: against(ask, known.QWEN2_AUDIO, (samples, rate)), lengths, RATES)
 
 
-@searches("PLANNING-17")
+@searches("PLANNING-31")
 def test_any_short_recording() -> SearchStrategy[Refused]:
     return st.integers(1, 320).map(lambda samples: Refused(known.QWEN2_AUDIO, (samples, 16_000)))
 
 
-@searches("PLANNING-18")
+@searches("PLANNING-32")
 def test_any_recording_without_samples() -> SearchStrategy[Refused]:
     return st.builds(lambda samples, rate: Refused(known.QWEN2_AUDIO, (samples, rate)), st.integers(-9, 0), RATES)

@@ -23,42 +23,24 @@ def videos(given: dict[str, Any], expected: list[int]) -> Table:
     return table(given, [(frames, Size(height, width)) for frames, height, width in given["videos"]], expected)
 
 
-@vectors("PLANNING-01")
-def test_pictures_of_qwen(given: dict[str, Any], expected: list[int]) -> Table:
-    return pictures(given, expected)
-
-
-@vectors("PLANNING-02")
-def test_pictures_on_a_canvas(given: dict[str, Any], expected: list[int]) -> Table:
-    return pictures(given, expected)
-
-
-@vectors("PLANNING-03")
-def test_pictures_in_tiles(given: dict[str, Any], expected: list[int]) -> Table:
-    return pictures(given, expected)
-
-
-@vectors("PLANNING-04")
-def test_pictures_in_patches(given: dict[str, Any], expected: list[int]) -> Table:
-    return pictures(given, expected)
-
-
-@vectors("PLANNING-05")
-def test_pictures_of_a_fixed_number_of_tokens(given: dict[str, Any], expected: list[int]) -> Table:
-    return pictures(given, expected)
-
-
-@vectors("PLANNING-11")
-def test_videos(given: dict[str, Any], expected: list[int]) -> Table:
-    return videos(given, expected)
-
-
-@vectors("PLANNING-12")
-def test_videos_with_a_budget(given: dict[str, Any], expected: list[int]) -> Table:
-    return videos(given, expected)
-
-
-@vectors("PLANNING-15")
-def test_recordings(given: dict[str, Any], expected: list[int]) -> Table:
+def recordings(given: dict[str, Any], expected: list[int]) -> Table:
     """Recordings are a number of samples and their rate."""
     return table(given, [(samples, rate) for samples, rate in given["recordings"]], expected)
+
+
+test_pictures_for_qwen2_vl = vectors("PLANNING-01")(pictures)
+test_pictures_for_qwen2_5_vl = vectors("PLANNING-02")(pictures)
+test_pictures_for_qwen3_vl = vectors("PLANNING-03")(pictures)
+test_pictures_for_llava_next = vectors("PLANNING-04")(pictures)
+test_pictures_for_llava_onevision = vectors("PLANNING-05")(pictures)
+test_pictures_for_internvl = vectors("PLANNING-06")(pictures)
+test_pictures_for_idefics3 = vectors("PLANNING-07")(pictures)
+test_pictures_for_smolvlm = vectors("PLANNING-08")(pictures)
+test_pictures_for_pixtral = vectors("PLANNING-09")(pictures)
+test_pictures_for_llava = vectors("PLANNING-10")(pictures)
+test_pictures_for_gemma3 = vectors("PLANNING-11")(pictures)
+test_pictures_for_deepseek_vl2 = vectors("PLANNING-12")(pictures)
+test_videos_for_qwen2_vl = vectors("PLANNING-19")(videos)
+test_videos_for_qwen3_vl = vectors("PLANNING-21")(videos)
+test_videos_for_llava_onevision = vectors("PLANNING-22")(videos)
+test_recordings_for_qwen2_audio = vectors("PLANNING-28")(recordings)

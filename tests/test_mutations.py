@@ -213,17 +213,17 @@ MUTATIONS = [
         "planning/llava",
         "round(size.width * (rows / size.height), 7)",
         "size.width * (rows / size.height)",
-        "PLANNING-02",
+        "PLANNING-04",
     ),
     Mutation(
         "a larger canvas is taken for a picture that fills half of it",
         "planning/tiles",
         "area > 0.5 * tile",
         "area > 2.0 * tile",
-        "PLANNING-03",
+        "PLANNING-06",
     ),
     Mutation(
-        "hops are counted after resampling", "planning/audio", "samples * self.sampling_rate, rate", "samples, 1", "PLANNING-16"
+        "hops are counted after resampling", "planning/audio", "samples * self.sampling_rate, rate", "samples, 1", "PLANNING-30"
     ),
     Mutation("a turn is made", "media/decoding", "TURNS.get(_orientation(picture))", "TURNS.get(1)", "MEDIA-03"),
     Mutation(

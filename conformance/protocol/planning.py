@@ -29,7 +29,8 @@ class Planning(Protocol):
     the prompt, and so the rows of the embedding. Learned newlines and separators are among them. Markers around a
     picture, breaks after its rows and labels of its tiles are ids of their own, and are not counted.
 
-    family: one of `FAMILIES`. An engine says in the trait `planned_families` which of them it plans, and refuses others.
+    family: one of `FAMILIES`. An engine says in the trait `planned_families` which of them it plans; a rule about another
+        does not apply to it.
     settings: what the checkpoint states, and what a request overrides. All settings of the family are given:
         qwen2_vl, qwen2_5_vl, qwen3_vl: patch_size, merge_size, temporal_patch_size; min_pixels and max_pixels, which
             bound the area of a picture or of a frame, but of a video of qwen3_vl the pixels of all frames together

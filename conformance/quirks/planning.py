@@ -1,4 +1,4 @@
-"""Ways in which engines have counted the tokens of pictures wrongly."""
+"""Ways in which engines have resized pictures wrongly before they counted, or have not looked at the settings."""
 
 from collections.abc import Callable, Mapping
 from math import ceil, floor, sqrt
@@ -8,7 +8,7 @@ from conformance.quirk import quirk
 from conformance.world import families as known
 from reference import planning as right
 from reference.items import Size
-from reference.planning import llava, qwen_vl, tiles
+from reference.planning import qwen_vl
 
 Settings = Mapping[str, Any]
 Resize = Callable[..., tuple[int, int]]
@@ -62,25 +62,30 @@ def _exact(height: int, width: int, factor: int, fewest: int, most: int) -> tupl
     return ceil(round(sqrt(fewest * height / width) / factor, 9)), ceil(round(sqrt(fewest * width / height) / factor, 9))
 
 
-@quirk("thin-sides-lifted-before-the-area", replaces="count_image_tokens", bugs=(), caught_by=("PLANNING-01",))
+@quirk(
+    "thin-sides-lifted-before-the-area",
+    replaces="count_image_tokens",
+    bugs=(),
+    caught_by=("PLANNING-01", "PLANNING-02", "PLANNING-03"),
+)
 def guarded_first(family: str, settings: Settings, size: Size) -> int:
     """A side is lifted to one token before the area is compared with its limits, so a thin picture is never grown."""
     return _counted(_lifted, family, settings, size)
 
 
-@quirk("ties-rounded-up", replaces="count_image_tokens", bugs=(), caught_by=("PLANNING-01",))
+@quirk("ties-rounded-up", replaces="count_image_tokens", bugs=(), caught_by=("PLANNING-01", "PLANNING-02", "PLANNING-03"))
 def half_up(family: str, settings: Settings, size: Size) -> int:
     """A side halfway between two multiples is rounded up and not to the even one."""
     return _counted(_half_up, family, settings, size)
 
 
-@quirk("side-of-zero", replaces="count_image_tokens", bugs=("smart-resize-zero-dim",), caught_by=("PLANNING-01",))
+@quirk("side-of-zero", replaces="count_image_tokens", bugs=("smart-resize-zero-dim",), caught_by=("PLANNING-01", "PLANNING-02"))
 def zero_side(family: str, settings: Settings, size: Size) -> int:
     """A side that is scaled down may become 0, and the picture has no token."""
     return _counted(_unguarded, family, settings, size)
 
 
-@quirk("exact-where-the-processor-floats", replaces="count_image_tokens", bugs=(), caught_by=("PLANNING-01",))
+@quirk("exact-where-the-processor-floats", replaces="count_image_tokens", bugs=(), caught_by=("PLANNING-01", "PLANNING-03"))
 def exact(family: str, settings: Settings, size: Size) -> int:
     """Sides that are grown are computed without the error of floats that the model owner's processor makes."""
     return _counted(_exact, family, settings, size)
@@ -90,147 +95,54 @@ def exact(family: str, settings: Settings, size: Size) -> int:
     "one-token-a-picture",
     replaces="count_image_tokens",
     bugs=("W01",),
-    caught_by=("PLANNING-01", "PLANNING-02", "PLANNING-03", "PLANNING-04", "PLANNING-05", "PLANNING-06"),
+    caught_by=(
+        "PLANNING-01",
+        "PLANNING-02",
+        "PLANNING-03",
+        "PLANNING-04",
+        "PLANNING-05",
+        "PLANNING-06",
+        "PLANNING-07",
+        "PLANNING-08",
+        "PLANNING-09",
+        "PLANNING-10",
+        "PLANNING-11",
+        "PLANNING-12",
+        "PLANNING-13",
+    ),
 )
 def unexpanded(family: str, settings: Settings, size: Size) -> int:
     """The placeholder is counted before it is expanded."""
     return min(right.count_image_tokens(family, settings, size), 1)
 
 
-@quirk("unpadded-with-swapped-sides", replaces="count_image_tokens", bugs=("llava-unpad-rounding",), caught_by=("PLANNING-02",))
-def swapped(family: str, settings: Settings, size: Size) -> int:
-    """Height and width change places before the padding is taken away."""
-    turned = Size(size.width, size.height) if family in ("llava_next", "llava_onevision") else size
-    return right.count_image_tokens(family, settings, turned)
-
-
-@quirk("unpadded-without-rounding", replaces="count_image_tokens", bugs=("llava-unpad-rounding",), caught_by=("PLANNING-02",))
-def unrounded(family: str, settings: Settings, size: Size) -> int:
-    """The side that was padded is cut to an integer as it is, so k - 1e-12 counts as k - 1."""
-    count = right.count_image_tokens(family, settings, size)
-    if family not in ("llava_next", "llava_onevision"):
-        return count
-    side = settings["image_size"] // settings["patch_size"] if family == "llava_next" else 27
-    best = llava.canvas(size, settings["image_grid_pinpoints"])
-    rows, columns = (length // settings["image_size"] * side for length in (best.height, best.width))
-    shown_rows, shown_columns = llava.unpadded(size, best, settings["image_size"], side)
-    if size.width / size.height > columns / rows:
-        lost = (rows - int(size.height * (columns / size.width))) // 2 * 2 - (rows - shown_rows)
-        return int(count + lost * (columns + 1))
-    lost = (columns - int(size.width * (rows / size.height))) // 2 * 2 - (columns - shown_columns)
-    return int(count + lost * rows)
-
-
-@quirk("canvas-padding-kept", replaces="count_image_tokens", bugs=(), caught_by=("PLANNING-02", "PLANNING-06"))
-def padded(family: str, settings: Settings, size: Size) -> int:
-    """The padding of the canvas is counted with the picture."""
-    if family != "llava_next":
-        return right.count_image_tokens(family, settings, size)
-    best = llava.canvas(size, settings["image_grid_pinpoints"])
-    return right.count_image_tokens(family, settings, best)
-
-
-@quirk(
-    "thumbnail-of-a-single-tile",
-    replaces="count_image_tokens",
-    bugs=("internvl-small-image-tiles",),
-    caught_by=("PLANNING-03", "PLANNING-06"),
-)
-def always_a_thumbnail(family: str, settings: Settings, size: Size) -> int:
-    """A picture of one tile has a thumbnail too."""
-    count = right.count_image_tokens(family, settings, size)
-    return 2 * count if family == "internvl" and count == settings["image_seq_length"] else count
-
-
-@quirk(
-    "larger-canvas-never-preferred",
-    replaces="count_image_tokens",
-    bugs=("internvl-small-image-tiles",),
-    caught_by=("PLANNING-03", "PLANNING-06"),
-)
-def smallest_canvas(family: str, settings: Settings, size: Size) -> int:
-    """Of several arrangements as near in aspect ratio, the one with fewest tiles is taken however large the picture is."""
-    if family != "internvl":
-        return right.count_image_tokens(family, settings, size)
-    return right.count_image_tokens(family, {**settings, "image_size": 1_000_000}, size)
-
-
-@quirk(
-    "tiles-of-the-picture-unscaled",
-    replaces="count_image_tokens",
-    bugs=("tgi-slot-alloc-mismatch",),
-    caught_by=("PLANNING-03",),
-)
-def unscaled(family: str, settings: Settings, size: Size) -> int:
-    """Tiles are counted on the picture as it came, though it is scaled to its longest edge first."""
-    if family not in ("idefics3", "smolvlm") or not settings["do_image_splitting"]:
-        return right.count_image_tokens(family, settings, size)
-    rows, columns = tiles.tile_counts(size, settings["max_image_size"])
-    return int((rows * columns + (rows * columns > 1)) * settings["image_seq_len"])
-
-
-@quirk(
-    "tiles-of-landscapes-only",
-    replaces="count_image_tokens",
-    bugs=("llamacpp-aspect-tiles-segv",),
-    caught_by=("PLANNING-03",),
-)
-def landscape(family: str, settings: Settings, size: Size) -> int:
-    """The tiles of a tall picture are planned for an aspect ratio of at least 1."""
-    wide = Size(min(size.height, size.width), size.width)
-    return right.count_image_tokens(family, settings, wide if family == "internvl" else size)
-
-
-@quirk("no-separators", replaces="count_image_tokens", bugs=(), caught_by=("PLANNING-03",))
-def no_separators(family: str, settings: Settings, size: Size) -> int:
-    """The learned separator between the views of DeepSeek-VL2 is forgotten."""
-    return right.count_image_tokens(family, settings, size) - (family == "deepseek_vl2")
-
-
-@quirk("patch-taken-for-the-stride", replaces="count_image_tokens", bugs=(), caught_by=("PLANNING-04",))
-def unmerged(family: str, settings: Settings, size: Size) -> int:
-    """Every patch has a token, though spatial_merge_size squared of them become one."""
-    return right.count_image_tokens(
-        family, {name: 1 if name == "spatial_merge_size" else settings[name] for name in settings}, size
-    )
-
-
-@quirk("row-breaks-counted", replaces="count_image_tokens", bugs=(), caught_by=("PLANNING-04", "PLANNING-06"))
-def with_breaks(family: str, settings: Settings, size: Size) -> int:
-    """The break after each row of Pixtral is counted, though the encoder has no row for it."""
-    count = right.count_image_tokens(family, settings, size)
-    one_column = Size(size.height, 1)
-    return count + right.count_image_tokens(family, settings, one_column) if family == "pixtral" else count
-
-
-@quirk("patches-of-the-picture-unscaled", replaces="count_image_tokens", bugs=(), caught_by=("PLANNING-05",))
-def own_patches(family: str, settings: Settings, size: Size) -> int:
-    """A picture for LLaVA-1.5 that is smaller than the square has only the patches of its own pixels."""
-    if family != "llava":
-        return right.count_image_tokens(family, settings, size)
-    side = min(settings["image_size"], max(size.height, size.width, settings["patch_size"]))
-    return right.count_image_tokens(family, {**settings, "image_size": side}, size)
-
-
-@quirk("class-token-kept", replaces="count_image_tokens", bugs=(), caught_by=("PLANNING-02", "PLANNING-05", "PLANNING-06"))
-def class_token(family: str, settings: Settings, size: Size) -> int:
-    """The class token of LLaVA's vision tower is counted, though its strategy leaves it out."""
-    strategy = {"vision_feature_select_strategy": "full"} if "vision_feature_select_strategy" in settings else {}
-    return right.count_image_tokens(family, {**settings, **strategy}, size)
-
-
 @quirk(
     "overrides-not-seen",
     replaces="count_image_tokens",
     bugs=("mm-kwargs-ignored",),
-    caught_by=("PLANNING-01", "PLANNING-02", "PLANNING-03", "PLANNING-04", "PLANNING-05", "PLANNING-06", "PLANNING-09"),
+    caught_by=(
+        "PLANNING-01",
+        "PLANNING-02",
+        "PLANNING-03",
+        "PLANNING-04",
+        "PLANNING-05",
+        "PLANNING-06",
+        "PLANNING-07",
+        "PLANNING-08",
+        "PLANNING-09",
+        "PLANNING-10",
+        "PLANNING-11",
+        "PLANNING-12",
+        "PLANNING-13",
+        "PLANNING-17",
+    ),
 )
 def checkpoint_only(family: str, settings: Settings, size: Size) -> int:
     """Tokens are counted with the settings of the checkpoint, whatever the request overrides."""
     return right.count_image_tokens(family, PUBLISHED.get(family, settings), size)
 
 
-@quirk("settings-of-the-request-before", replaces="count_image_tokens", bugs=("mm-kwargs-ignored",), caught_by=("PLANNING-06",))
+@quirk("settings-of-the-request-before", replaces="count_image_tokens", bugs=("mm-kwargs-ignored",), caught_by=("PLANNING-13",))
 def settings_before(family: str, settings: Settings, size: Size) -> int:
     """The last count is kept by family and size, so the next request of that size gets the settings of the one before."""
     key = (family, size)
@@ -240,7 +152,7 @@ def settings_before(family: str, settings: Settings, size: Size) -> int:
     return count
 
 
-@quirk("pictures-without-tokens-taken", replaces="count_image_tokens", bugs=("W03",), caught_by=("PLANNING-07",))
+@quirk("pictures-without-tokens-taken", replaces="count_image_tokens", bugs=("W03",), caught_by=("PLANNING-14", "PLANNING-15"))
 def no_tokens(family: str, settings: Settings, size: Size) -> int:
     """A picture that is too thin is taken and has no token; the model answers about nothing."""
     try:
@@ -251,34 +163,34 @@ def no_tokens(family: str, settings: Settings, size: Size) -> int:
         raise
 
 
-@quirk("unknown-families-guessed", replaces="count_image_tokens", bugs=(), caught_by=("PLANNING-08",))
+@quirk("unknown-families-guessed", replaces="count_image_tokens", bugs=(), caught_by=("PLANNING-16",))
 def guessed(family: str, settings: Settings, size: Size) -> int:
     """A family that the engine does not know is counted like Qwen2-VL."""
     return right.count_image_tokens(family if family in right.FAMILIES else "qwen2_vl", settings, size)
 
 
-@quirk("unknown-settings-dropped", replaces="count_image_tokens", bugs=("mm-kwargs-ignored",), caught_by=("PLANNING-09",))
+@quirk("unknown-settings-dropped", replaces="count_image_tokens", bugs=("mm-kwargs-ignored",), caught_by=("PLANNING-17",))
 def dropped(family: str, settings: Settings, size: Size) -> int:
     """A setting that the planner does not know is dropped without a word."""
     known_settings = PUBLISHED.get(family, settings)
     return right.count_image_tokens(family, {k: v for k, v in settings.items() if k in known_settings}, size)
 
 
-@quirk("grid-with-swapped-sides", replaces="image_grid", bugs=(), caught_by=("PLANNING-10",))
+@quirk("grid-with-swapped-sides", replaces="image_grid", bugs=(), caught_by=("PLANNING-18",))
 def transposed(family: str, settings: Settings, size: Size) -> tuple[int, int, int]:
     """The grid names the width before the height."""
     time, height, width = right.image_grid(family, settings, size)
     return time, width, height
 
 
-@quirk("grid-of-tokens", replaces="image_grid", bugs=(), caught_by=("PLANNING-10",))
+@quirk("grid-of-tokens", replaces="image_grid", bugs=(), caught_by=("PLANNING-18",))
 def merged(family: str, settings: Settings, size: Size) -> tuple[int, int, int]:
     """The grid counts tokens and not patches."""
     time, height, width = right.image_grid(family, settings, size)
     return time, height // settings["merge_size"], width // settings["merge_size"]
 
 
-@quirk("grid-of-the-picture-unscaled", replaces="image_grid", bugs=("smart-resize-zero-dim",), caught_by=("PLANNING-10",))
+@quirk("grid-of-the-picture-unscaled", replaces="image_grid", bugs=("smart-resize-zero-dim",), caught_by=("PLANNING-18",))
 def unscaled_grid(family: str, settings: Settings, size: Size) -> qwen_vl.Grid:
     """The grid is that of the rounded sides, which the limits of the area do not change; a thin picture has a side of 0."""
     right.image_grid(family, settings, size)

@@ -21,7 +21,7 @@ def _step(settings: Settings) -> int:
     "frames-padded-by-the-remainder",
     replaces="count_video_tokens",
     bugs=("temporal-pad-estimate",),
-    caught_by=("PLANNING-11", "PLANNING-12"),
+    caught_by=("PLANNING-19", "PLANNING-20", "PLANNING-21"),
 )
 def padded_by_remainder(family: str, settings: Settings, frames: int, size: Size) -> int:
     """Frames are padded with as many as are over, which is right for steps of two frames only."""
@@ -30,7 +30,7 @@ def padded_by_remainder(family: str, settings: Settings, frames: int, size: Size
     return count if step == 1 else count // -(-frames // step) * ((frames + frames % step) // step)
 
 
-@quirk("last-frames-dropped", replaces="count_video_tokens", bugs=(), caught_by=("PLANNING-11", "PLANNING-12"))
+@quirk("last-frames-dropped", replaces="count_video_tokens", bugs=(), caught_by=("PLANNING-19", "PLANNING-20", "PLANNING-21"))
 def dropped(family: str, settings: Settings, frames: int, size: Size) -> int:
     """Frames that do not fill a time step are dropped."""
     step = _step(settings)
@@ -38,27 +38,35 @@ def dropped(family: str, settings: Settings, frames: int, size: Size) -> int:
     return count if step == 1 else count // -(-frames // step) * (frames // step)
 
 
-@quirk("tokens-of-each-frame", replaces="count_video_tokens", bugs=(), caught_by=("PLANNING-11", "PLANNING-12"))
+@quirk("tokens-of-each-frame", replaces="count_video_tokens", bugs=(), caught_by=("PLANNING-19", "PLANNING-20", "PLANNING-21"))
 def each_frame(family: str, settings: Settings, frames: int, size: Size) -> int:
     """Every frame has the tokens of a time step."""
     return right.count_video_tokens(family, settings, frames, size) * _step(settings)
 
 
-@quirk("newline-after-each-frame", replaces="count_video_tokens", bugs=(), caught_by=("PLANNING-11",))
+@quirk("newline-after-each-frame", replaces="count_video_tokens", bugs=(), caught_by=("PLANNING-22",))
 def many_newlines(family: str, settings: Settings, frames: int, size: Size) -> int:
     """Each frame of LLaVA-OneVision ends with a newline, though one ends the video."""
     count = right.count_video_tokens(family, settings, frames, size)
     return count + frames - 1 if family == "llava_onevision" else count
 
 
-@quirk("budget-for-each-frame", replaces="count_video_tokens", bugs=(), caught_by=("PLANNING-12",))
+@quirk("frames-in-tiles", replaces="count_video_tokens", bugs=(), caught_by=("PLANNING-23",))
+def tiled_frames(family: str, settings: Settings, frames: int, size: Size) -> int:
+    """Each frame of a video for InternVL is cut into tiles like a picture."""
+    if family != "internvl":
+        return right.count_video_tokens(family, settings, frames, size)
+    return frames * right.count_image_tokens(family, settings, size)
+
+
+@quirk("budget-for-each-frame", replaces="count_video_tokens", bugs=(), caught_by=("PLANNING-21",))
 def each_its_own(family: str, settings: Settings, frames: int, size: Size) -> int:
     """Each frame of Qwen3-VL may have the pixels that the limits allow to all frames together."""
     right.count_video_tokens(family, settings, frames, size)
     return right.count_video_tokens("qwen2_vl" if family == "qwen3_vl" else family, settings, frames, size)
 
 
-@quirk("budget-for-padded-frames", replaces="count_video_tokens", bugs=(), caught_by=("PLANNING-12",))
+@quirk("budget-for-padded-frames", replaces="count_video_tokens", bugs=(), caught_by=("PLANNING-21",))
 def filled_up(family: str, settings: Settings, frames: int, size: Size) -> int:
     """The limits of Qwen3-VL are compared with the frames after the last time step was filled up."""
     padding = -frames % _step(settings) if family == "qwen3_vl" else 0
@@ -66,7 +74,10 @@ def filled_up(family: str, settings: Settings, frames: int, size: Size) -> int:
 
 
 @quirk(
-    "grid-frames-padded-by-the-remainder", replaces="video_grid", bugs=("temporal-pad-estimate",), caught_by=("PLANNING-13",)
+    "grid-frames-padded-by-the-remainder",
+    replaces="video_grid",
+    bugs=("temporal-pad-estimate",),
+    caught_by=("PLANNING-24", "PLANNING-25"),
 )
 def grid_by_remainder(family: str, settings: Settings, frames: int, size: Size) -> Grid:
     """The time steps of a grid count as many more frames as are over, which is right for steps of two frames only."""
@@ -74,7 +85,7 @@ def grid_by_remainder(family: str, settings: Settings, frames: int, size: Size) 
     return grid._replace(time=(frames + frames % step) // step)
 
 
-@quirk("grid-of-frames", replaces="video_grid", bugs=(), caught_by=("PLANNING-13",))
+@quirk("grid-of-frames", replaces="video_grid", bugs=(), caught_by=("PLANNING-24", "PLANNING-25"))
 def grid_of_frames(family: str, settings: Settings, frames: int, size: Size) -> Grid:
     """The grid counts frames and not time steps."""
     return right.video_grid(family, settings, frames, size)._replace(time=frames)
@@ -84,14 +95,14 @@ def grid_of_frames(family: str, settings: Settings, frames: int, size: Size) -> 
     "videos-without-frames-counted",
     replaces="count_video_tokens",
     bugs=("video-zero-frames-short",),
-    caught_by=("PLANNING-14",),
+    caught_by=("PLANNING-26", "PLANNING-27"),
 )
 def no_frames(family: str, settings: Settings, frames: int, size: Size) -> int:
     """A video without frames has no tokens, and is not refused."""
     return right.count_video_tokens(family, settings, frames, size) if frames > 0 else 0
 
 
-@quirk("hops-in-32-bit-floats", replaces="count_audio_tokens", bugs=("audio-float32-ceil",), caught_by=("PLANNING-15",))
+@quirk("hops-in-32-bit-floats", replaces="count_audio_tokens", bugs=("audio-float32-ceil",), caught_by=("PLANNING-28",))
 def float32(family: str, settings: Settings, samples: int, rate: int) -> int:
     """Hops are rounded up in 32-bit floats, which lose a sample of a long recording."""
     heard = min(samples * settings["sampling_rate"] // rate, settings["sampling_rate"] * settings["chunk_length"])
@@ -99,7 +110,7 @@ def float32(family: str, settings: Settings, samples: int, rate: int) -> int:
     return right.count_audio_tokens(family, settings, hops * settings["hop_length"], settings["sampling_rate"])
 
 
-@quirk("begun-hops-dropped", replaces="count_audio_tokens", bugs=(), caught_by=("PLANNING-15",))
+@quirk("begun-hops-dropped", replaces="count_audio_tokens", bugs=(), caught_by=("PLANNING-28",))
 def floored(family: str, settings: Settings, samples: int, rate: int) -> int:
     """A hop that the recording does not fill is not counted."""
     hop, target = settings["hop_length"], settings["sampling_rate"]
@@ -107,7 +118,7 @@ def floored(family: str, settings: Settings, samples: int, rate: int) -> int:
     return right.count_audio_tokens(family, settings, heard // hop * hop if heard > hop else heard, target)
 
 
-@quirk("beyond-the-window", replaces="count_audio_tokens", bugs=(), caught_by=("PLANNING-15", "PLANNING-16"))
+@quirk("beyond-the-window", replaces="count_audio_tokens", bugs=(), caught_by=("PLANNING-28", "PLANNING-29", "PLANNING-30"))
 def uncut(family: str, settings: Settings, samples: int, rate: int) -> int:
     """A recording that is longer than the window is counted to its end."""
     return right.count_audio_tokens(family, {**settings, "chunk_length": settings["chunk_length"] * 1_000}, samples, rate)
@@ -117,7 +128,7 @@ def uncut(family: str, settings: Settings, samples: int, rate: int) -> int:
     "counted-before-resampling",
     replaces="count_audio_tokens",
     bugs=("audio-count-before-resample",),
-    caught_by=("PLANNING-16", "PLANNING-17"),
+    caught_by=("PLANNING-30", "PLANNING-31"),
 )
 def not_resampled(family: str, settings: Settings, samples: int, rate: int) -> int:
     """Samples are counted as they came, at whatever rate."""
@@ -128,7 +139,7 @@ def not_resampled(family: str, settings: Settings, samples: int, rate: int) -> i
     "rates-divided-in-integers",
     replaces="count_audio_tokens",
     bugs=("audio-count-before-resample",),
-    caught_by=("PLANNING-16",),
+    caught_by=("PLANNING-30",),
 )
 def whole_ratio(family: str, settings: Settings, samples: int, rate: int) -> int:
     """Samples are divided by the whole number of times that their rate holds the model's, which is 2 for 44,100."""
@@ -136,14 +147,22 @@ def whole_ratio(family: str, settings: Settings, samples: int, rate: int) -> int
     return right.count_audio_tokens(family, settings, samples // ratio, settings["sampling_rate"])
 
 
-@quirk("one-token-at-least", replaces="count_audio_tokens", bugs=("audio-short-tail-zero-embeds",), caught_by=("PLANNING-17",))
+@quirk("silence-of-the-window-not-heard", replaces="count_audio_tokens", bugs=(), caught_by=("PLANNING-29",))
+def sound_only(family: str, settings: Settings, samples: int, rate: int) -> int:
+    """A recording for Whisper has rows for its sound only, though the window is padded with silence."""
+    count = right.count_audio_tokens(family, settings, samples, rate)
+    heard = -(-samples * settings["sampling_rate"] // rate)
+    return min(count, -(-heard // settings["hop_length"] // 2)) if family == "whisper" else count
+
+
+@quirk("one-token-at-least", replaces="count_audio_tokens", bugs=("audio-short-tail-zero-embeds",), caught_by=("PLANNING-31",))
 def at_least_one(family: str, settings: Settings, samples: int, rate: int) -> int:
     """A recording that is too short for a row of the encoder has one token all the same."""
     longest = settings["hop_length"] * 4 * rate // settings["sampling_rate"]
     return right.count_audio_tokens(family, settings, samples if samples < 1 else max(samples, longest), rate)
 
 
-@quirk("silence-counted", replaces="count_audio_tokens", bugs=("audio-short-tail-zero-embeds",), caught_by=("PLANNING-18",))
+@quirk("silence-counted", replaces="count_audio_tokens", bugs=("audio-short-tail-zero-embeds",), caught_by=("PLANNING-32",))
 def silence(family: str, settings: Settings, samples: int, rate: int) -> int:
     """A recording without samples is padded to the window like any other."""
     return right.count_audio_tokens(family, settings, samples if samples > 0 else 480_000, rate)

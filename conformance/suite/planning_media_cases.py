@@ -31,22 +31,27 @@ def recordings(family: Family, *lengths: int, rate: int = 16_000) -> Table:
 
 
 THREE_FRAMES = known.QWEN2_VL_VIDEO.but(temporal_patch_size=3)
-FOUR_FRAMES = known.QWEN2_5_VL_VIDEO.but(temporal_patch_size=4)
+FOUR_FRAMES = known.QWEN2_VL_VIDEO.but(temporal_patch_size=4)
 SMALL_QWEN3 = known.QWEN3_VL_VIDEO.but(max_pixels=4 * 256 * 256)
 LONG_WINDOW = known.QWEN2_AUDIO.but(chunk_length=1_200)
 
-VIDEOS = {
-    "qwen2-even-and-odd": videos(known.QWEN2_VL_VIDEO, (1, 29, 29), (4, 240, 320), (5, 240, 320), (3, 1000, 200)),
-    "qwen2-too-large": videos(known.QWEN2_VL_VIDEO, (7, 1000, 900), (2, 471, 2000)),
-    "qwen2-5-even-and-odd": videos(known.QWEN2_5_VL_VIDEO, (2, 100, 100), (9, 300, 200)),
+QWEN2_VIDEOS = {
+    "even-and-odd": videos(known.QWEN2_VL_VIDEO, (1, 29, 29), (4, 240, 320), (5, 240, 320), (3, 1000, 200)),
+    "too-large": videos(known.QWEN2_VL_VIDEO, (7, 1000, 900), (2, 471, 2000)),
     "three-frames-a-step": videos(THREE_FRAMES, (1, 50, 50), (5, 240, 320), (6, 240, 320), (7, 240, 320)),
     "four-frames-a-step": videos(FOUR_FRAMES, (17, 240, 320), (3, 100, 100), (18, 100, 100)),
-    "llava-onevision": videos(known.LLAVA_ONEVISION, (1, 384, 384), (8, 480, 640)),
-    "llava-onevision-even-side": videos(known.LLAVA_ONEVISION.but(num_image_tokens=576), (3, 240, 320)),
-    "internvl": videos(known.INTERNVL, (1, 448, 448), (6, 900, 900)),
 }
+QWEN2_5_VIDEOS = {
+    "even-and-odd": videos(known.QWEN2_5_VL_VIDEO, (2, 100, 100), (9, 300, 200)),
+    "three-frames-a-step": videos(known.QWEN2_5_VL_VIDEO.but(temporal_patch_size=3), (5, 240, 320), (7, 100, 100)),
+}
+ONEVISION_VIDEOS = {
+    "odd-side": videos(known.LLAVA_ONEVISION, (1, 384, 384), (8, 480, 640)),
+    "even-side": videos(known.LLAVA_ONEVISION.but(num_image_tokens=576), (3, 240, 320)),
+}
+INTERNVL_VIDEOS = {"any-size": videos(known.INTERNVL, (1, 448, 448), (6, 900, 900))}
 VIDEO_GRIDS = {
-    "qwen2-even-and-odd": video_grids(known.QWEN2_VL_VIDEO, (1, 29, 29), (4, 240, 320), (5, 320, 240)),
+    "even-and-odd": video_grids(known.QWEN2_VL_VIDEO, (1, 29, 29), (4, 240, 320), (5, 320, 240)),
     "three-frames-a-step": video_grids(THREE_FRAMES, (5, 240, 320), (6, 320, 240), (7, 240, 320)),
     "four-frames-a-step": video_grids(FOUR_FRAMES, (17, 240, 320), (3, 100, 150), (18, 150, 100)),
 }
@@ -89,20 +94,23 @@ BUDGETED = {
 BUDGETED_TOKENS = {name: tokens for name, (tokens, _) in BUDGETED.items()}
 BUDGETED_GRIDS = {name: grids for name, (_, grids) in BUDGETED.items()}
 NO_FRAMES = {
-    "qwen2-none": Refused(known.QWEN2_VL_VIDEO, (0, Size(100, 100))),
-    "qwen3-none": Refused(known.QWEN3_VL_VIDEO, (0, Size(100, 100))),
-    "qwen2-fewer-than-none": Refused(known.QWEN2_VL_VIDEO, (-2, Size(100, 100))),
-    "qwen2-too-thin": Refused(known.QWEN2_VL_VIDEO, (2, Size(1, 201))),
-    "qwen3-too-thin": Refused(known.QWEN3_VL_VIDEO, (2, Size(32, 6_500))),
-    "internvl-none": Refused(known.INTERNVL, (0, Size(448, 448))),
+    "none": Refused(known.QWEN2_VL_VIDEO, (0, Size(100, 100))),
+    "fewer-than-none": Refused(known.QWEN2_VL_VIDEO, (-2, Size(100, 100))),
+    "too-thin": Refused(known.QWEN2_VL_VIDEO, (2, Size(1, 201))),
+}
+NO_FRAMES_OF_QWEN3 = {
+    "none": Refused(known.QWEN3_VL_VIDEO, (0, Size(100, 100))),
+    "too-thin": Refused(known.QWEN3_VL_VIDEO, (2, Size(32, 6_500))),
 }
 RECORDINGS = {
     "shortest": recordings(known.QWEN2_AUDIO, 321, 480, 640, 641, 960, 961, 1_281),
     "seconds": recordings(known.QWEN2_AUDIO, 16_000, 15_999, 16_001, 16_160, 16_161, 44_100),
     "up-to-the-window": recordings(known.QWEN2_AUDIO, 479_999, 480_000, 480_001, 5_000_000),
     "beyond-32-bit-floats": recordings(LONG_WINDOW, 16_777_216, 16_777_601, 18_000_321),
-    "whisper": recordings(known.WHISPER, 1, 16_000, 480_000, 480_001),
-    "whisper-of-ten-seconds": recordings(known.WHISPER.but(chunk_length=10), 16_000, 480_000),
+}
+WHISPER = {
+    "any-length": recordings(known.WHISPER, 1, 16_000, 480_000, 480_001),
+    "of-ten-seconds": recordings(known.WHISPER.but(chunk_length=10), 16_000, 480_000),
 }
 RESAMPLED = {
     "from-44100": recordings(known.QWEN2_AUDIO, 44_100, 22_050, 441_000, rate=44_100),
@@ -117,7 +125,6 @@ SHORT = {
     "two-hops-at-another-rate": Refused(known.QWEN2_AUDIO, (640, 32_000)),
 }
 NO_SAMPLES = {
-    "qwen2-audio-none": Refused(known.QWEN2_AUDIO, (0, 16_000)),
-    "qwen2-audio-fewer-than-none": Refused(known.QWEN2_AUDIO, (-16_000, 16_000)),
-    "whisper-none": Refused(known.WHISPER, (0, 16_000)),
+    "none": Refused(known.QWEN2_AUDIO, (0, 16_000)),
+    "fewer-than-none": Refused(known.QWEN2_AUDIO, (-16_000, 16_000)),
 }

@@ -21,11 +21,11 @@ def sizes(thinnest: int = 200) -> SearchStrategy[Size]:
 
 
 @st.composite
-def qwen(draw: st.DrawFn) -> Family:
-    """Qwen with patches of 4 to 16 pixels and limits of up to 160,000 pixels; shrinks to small ones."""
+def qwen(draw: st.DrawFn, name: str) -> Family:
+    """A family of Qwen with patches of 4 to 16 pixels and limits of up to 160,000 pixels; shrinks to small ones."""
     fewest = draw(st.integers(1, 40_000))
     return Family(
-        draw(st.sampled_from(("qwen2_vl", "qwen2_5_vl", "qwen3_vl"))),
+        name,
         {
             "patch_size": draw(st.sampled_from((4, 8, 14, 16))),
             "merge_size": draw(st.integers(1, 3)),
@@ -36,45 +36,69 @@ def qwen(draw: st.DrawFn) -> Family:
     )
 
 
+def canvases(tile: int) -> SearchStrategy[list[list[int]]]:
+    """1 to 6 canvases of up to 4 x 4 tiles, a height and a width each; shrinks to one tile."""
+    side = st.integers(1, 4).map(lambda tiles: tiles * tile)
+    return st.lists(st.tuples(side, side), min_size=1, max_size=6, unique=True).map(
+        lambda pairs: [list(pair) for pair in pairs]
+    )
+
+
 @st.composite
-def on_a_canvas(draw: st.DrawFn) -> Family:
-    """LLaVA-NeXT or LLaVA-OneVision with 1 to 6 canvases of up to 4 x 4 tiles; shrinks to one tile."""
-    side = st.integers(1, 4)
+def llava_next(draw: st.DrawFn) -> Family:
+    """LLaVA-NeXT with tiles of 28 to 84 pixels; shrinks to small ones."""
     tile = draw(st.sampled_from((28, 56, 84)))
-    shapes = draw(st.lists(st.tuples(side, side), min_size=1, max_size=6, unique=True))
-    common = {"image_size": tile, "image_grid_pinpoints": [[rows * tile, columns * tile] for rows, columns in shapes]}
-    common["vision_feature_select_strategy"] = draw(STRATEGIES)
-    if draw(st.booleans()):
-        return Family("llava_next", {**common, "patch_size": 14, "num_additional_image_tokens": draw(st.integers(0, 1))})
-    most = draw(st.integers(1, 9))
-    return Family(
-        "llava_onevision", {**common, "num_image_tokens": (tile // 14) ** 2, "vision_aspect_ratio": f"anyres_max_{most}"}
+    return known.LLAVA_NEXT.but(
+        image_size=tile,
+        image_grid_pinpoints=draw(canvases(tile)),
+        num_additional_image_tokens=draw(st.integers(0, 1)),
+        vision_feature_select_strategy=draw(STRATEGIES),
     )
 
 
 @st.composite
-def in_tiles(draw: st.DrawFn) -> Family:
-    """InternVL, Idefics3, SmolVLM or DeepSeek-VL2 with small tiles; shrinks to few tiles of InternVL."""
-    tile, tokens = draw(st.sampled_from((16, 28, 42))), draw(st.integers(1, 9))
-    fewest = draw(st.integers(1, 4))
-    longest, split = draw(st.integers(8, 200)), draw(st.booleans())
-    idefics3 = {"longest_edge": longest, "max_image_size": tile, "image_seq_len": tokens, "do_image_splitting": split}
-    canvases = [[side * tile for side in shape] for shape in draw(st.lists(st.tuples(*[st.integers(1, 4)] * 2), min_size=1))]
-    return draw(
-        st.sampled_from(
-            (
-                known.INTERNVL.but(
-                    image_size=tile, min_patches=fewest, max_patches=fewest + draw(st.integers(0, 9)), image_seq_length=tokens
-                ),
-                Family("idefics3", idefics3),
-                Family("smolvlm", idefics3),
-                known.DEEPSEEK_VL2.but(image_size=tile, candidate_resolutions=canvases),
-            )
-        )
+def llava_onevision(draw: st.DrawFn) -> Family:
+    """LLaVA-OneVision with tiles of 28 to 84 pixels, interpolated to those of 1 to 9 tiles; shrinks to small ones."""
+    tile = draw(st.sampled_from((28, 56, 84)))
+    return known.LLAVA_ONEVISION.but(
+        image_size=tile,
+        image_grid_pinpoints=draw(canvases(tile)),
+        num_image_tokens=(tile // 14) ** 2,
+        vision_aspect_ratio=f"anyres_max_{draw(st.integers(1, 9))}",
+        vision_feature_select_strategy=draw(STRATEGIES),
     )
 
 
-def in_patches() -> SearchStrategy[Family]:
+@st.composite
+def internvl(draw: st.DrawFn) -> Family:
+    """InternVL with tiles of 16 to 42 pixels, 1 to 13 of them; shrinks to one."""
+    fewest = draw(st.integers(1, 4))
+    most = fewest + draw(st.integers(0, 9))
+    return known.INTERNVL.but(image_size=draw(st.sampled_from((16, 28, 42))), min_patches=fewest, max_patches=most)
+
+
+@st.composite
+def idefics3(draw: st.DrawFn, name: str) -> Family:
+    """Idefics3 or SmolVLM, scaled to 8 to 200 pixels in tiles of 16 to 42; shrinks to small ones."""
+    return Family(
+        name,
+        {
+            "longest_edge": draw(st.integers(8, 200)),
+            "max_image_size": draw(st.sampled_from((16, 28, 42))),
+            "image_seq_len": draw(st.integers(1, 9)),
+            "do_image_splitting": draw(st.booleans()),
+        },
+    )
+
+
+@st.composite
+def deepseek_vl2(draw: st.DrawFn) -> Family:
+    """DeepSeek-VL2 with tiles of 28 to 84 pixels; shrinks to small ones."""
+    tile = draw(st.sampled_from((28, 56, 84)))
+    return known.DEEPSEEK_VL2.but(image_size=tile, candidate_resolutions=draw(canvases(tile)))
+
+
+def pixtral() -> SearchStrategy[Family]:
     """Pixtral with a stride of 4 to 48 pixels; shrinks to the smallest."""
     return st.builds(
         lambda longest, patch, merge: known.PIXTRAL.but(longest_edge=longest, patch_size=patch, spatial_merge_size=merge),
@@ -84,9 +108,9 @@ def in_patches() -> SearchStrategy[Family]:
     )
 
 
-def of_a_fixed_number() -> SearchStrategy[Family]:
-    """LLaVA-1.5 with any class token, or Gemma 3; shrinks to a small square."""
-    llava = st.builds(
+def llava() -> SearchStrategy[Family]:
+    """LLaVA-1.5 with a square of 28 to 100 pixels and any class token; shrinks to a small square."""
+    return st.builds(
         lambda side, extra, strategy: known.LLAVA.but(
             image_size=side, num_additional_image_tokens=extra, vision_feature_select_strategy=strategy
         ),
@@ -94,7 +118,11 @@ def of_a_fixed_number() -> SearchStrategy[Family]:
         st.integers(0, 1),
         STRATEGIES,
     )
-    return llava | st.integers(1, 300).map(lambda length: known.GEMMA3.but(image_seq_length=length))
+
+
+def gemma3() -> SearchStrategy[Family]:
+    """Gemma 3 with 1 to 300 tokens a picture; shrinks to 1."""
+    return st.integers(1, 300).map(lambda length: known.GEMMA3.but(image_seq_length=length))
 
 
 def pictures(families: SearchStrategy[Family], thinnest: int = 200) -> SearchStrategy[Table]:
@@ -103,10 +131,10 @@ def pictures(families: SearchStrategy[Family], thinnest: int = 200) -> SearchStr
 
 
 def thin() -> SearchStrategy[Refused]:
-    """A picture for Qwen that is more than 200 times as long as it is short; shrinks to 1 x 201."""
+    """A picture for Qwen2-VL that is more than 200 times as long as it is short; shrinks to 1 x 201."""
 
     def made(family: Family, short: int, beyond: int, turned: bool) -> Refused:
         sides = (short, 200 * short + beyond)
         return Refused(family, (Size(*(sides[::-1] if turned else sides)),))
 
-    return st.builds(made, qwen(), st.integers(1, 20), st.integers(1, 500), st.booleans())
+    return st.builds(made, qwen("qwen2_vl"), st.integers(1, 20), st.integers(1, 500), st.booleans())

@@ -1,10 +1,14 @@
-"""What the reference promises beyond the requirements: errors that say where and what."""
+"""What the reference promises beyond the requirements, errors that say where and what; and rules that take traits."""
 
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from conformance import trial
+from conformance.adapters.reference import ReferenceEngine
+from conformance.suite import requirements
 from conformance.world.prompts import draw
 from reference.items import Chunk
 from reference.scheduling import Budget, NeverSchedulable, encoder_lengths, plan_chunks, plan_steps
@@ -62,3 +66,32 @@ def test_a_budget_has_limits_that_something_can_meet(knobs: dict[str, int]) -> N
 def test_a_prefix_lies_in_the_prompt() -> None:
     with pytest.raises(ValueError, match="0 to 3 positions, not 4"):
         plan_chunks(3, (), Budget(tokens_per_step=8), prefix=4)
+
+
+class NeverSplits(ReferenceEngine):
+    """An engine of which no chunk ends inside an item, asked for or not."""
+
+    traits = replace(ReferenceEngine.traits, splits_items=False)
+
+    @staticmethod
+    def plan_chunks(length: int, items: Any, budget: Any, prefix: int) -> list[Chunk]:
+        return plan_chunks(length, items, Budget(**{**asdict(budget), "whole_items": True}), prefix)
+
+
+class CountsTokens(ReferenceEngine):
+    """An engine that has no limit but the tokens of a step."""
+
+    traits = replace(ReferenceEngine.traits, knobs=("tokens_per_step",))
+
+    @staticmethod
+    def plan_chunks(length: int, items: Any, budget: Any, prefix: int) -> list[Chunk]:
+        if Budget(**asdict(budget)) != Budget(tokens_per_step=budget.tokens_per_step):
+            raise ValueError("there is no such limit")
+        return plan_chunks(length, (), Budget(tokens_per_step=budget.tokens_per_step), prefix)
+
+
+@pytest.mark.parametrize("id", [id for id, one in requirements.items() if one.needs == ("plan_chunks",)])
+@pytest.mark.parametrize("engine", [NeverSplits(), CountsTokens()], ids=["never-splits", "counts-tokens"])
+def test_the_rules_are_fair_to_other_designs(engine: ReferenceEngine, id: str) -> None:
+    outcomes = [trial.run(requirements[id], case, engine) for case in requirements[id].cases.values()]
+    assert {outcome.message for outcome in outcomes if outcome.verdict is not trial.Verdict.PASS} == set()

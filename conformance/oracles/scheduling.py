@@ -140,10 +140,14 @@ def fewest(job: Job) -> int | None:
 
 
 def bound(job: Job, traits: Traits) -> Job:
-    """The job with the limits that an engine keeps by itself, and without those that it lifts when it must."""
+    """The job with the limit that an engine keeps by itself."""
+    return job._replace(budget=replace(job.budget, whole_items=job.budget.whole_items or not traits.splits_items))
+
+
+def has_plan(job: Job, traits: Traits) -> bool:
+    """Whether an engine of these traits can compute the job."""
     alignment = job.budget.alignment_tokens if traits.alignment == "always" else 1
-    whole = job.budget.whole_items or not traits.splits_items
-    return job._replace(budget=replace(job.budget, alignment_tokens=alignment, whole_items=whole))
+    return fewest(bound(job._replace(budget=replace(job.budget, alignment_tokens=alignment)), traits)) is not None
 
 
 def knobs(budget: Budget) -> set[str]:
@@ -153,12 +157,12 @@ def knobs(budget: Budget) -> set[str]:
 
 def promised(job: Job, traits: Traits) -> list[Job]:
     """The job, if an engine of these traits has to compute it."""
-    return [job] if knobs(job.budget) <= set(traits.knobs) and fewest(bound(job, traits)) is not None else []
+    return [job] if knobs(job.budget) <= set(traits.knobs) and has_plan(job, traits) else []
 
 
 def impossible(job: Job, traits: Traits) -> list[Job]:
     """The job, if an engine of these traits has to refuse it."""
-    return [job] if knobs(job.budget) <= set(traits.knobs) and fewest(bound(job, traits)) is None else []
+    return [job] if knobs(job.budget) <= set(traits.knobs) and not has_plan(job, traits) else []
 
 
 def strays(job: Job, chunks: Sequence[Chunk], traits: Traits) -> list[Chunk]:

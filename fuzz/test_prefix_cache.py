@@ -15,7 +15,7 @@ def alone() -> SearchStrategy[Meeting]:
     return st.builds(lambda page, family: Meeting(page, (), family[0]), pages(), families(1))
 
 
-@searches("PREFIX_CACHE-01", examples=300)
+@searches("PREFIX_CACHE-01", examples=200)
 def test_no_meeting_goes_past_a_difference() -> SearchStrategy[Meeting]:
     return meetings()
 
@@ -25,7 +25,7 @@ def test_any_content_matches_itself() -> SearchStrategy[Meeting]:
     return alone()
 
 
-@searches("PREFIX_CACHE-03", examples=300)
+@searches("PREFIX_CACHE-03", examples=200)
 def test_any_shared_beginning_matches() -> SearchStrategy[Meeting]:
     return meetings()
 
@@ -51,7 +51,7 @@ def test_no_item_without_a_name_matches() -> SearchStrategy[Request]:
     return st.builds(lambda a, b: ask(f"{a} iii {b}", i=None), before, after)
 
 
-@searches("PREFIX_CACHE-08", examples=300)
+@searches("PREFIX_CACHE-08", examples=200)
 def test_any_order_of_insertion() -> SearchStrategy[Script]:
     return scripts(("insert", "match"))
 
@@ -66,7 +66,7 @@ def test_any_locks_hold() -> SearchStrategy[Script]:
     return scripts(("insert", "insert", "match", "lock", "evict"))
 
 
-@searches("PREFIX_CACHE-11", examples=300)
+@searches("PREFIX_CACHE-11", examples=200)
 def test_any_locks_are_released() -> SearchStrategy[Script]:
     return scripts(("insert", "insert", "match", "lock", "unlock", "unlock", "evict", "used"))
 
@@ -91,7 +91,7 @@ def test_clear_at_any_time_forgets_everything() -> SearchStrategy[Script]:
     return scripts(("insert", "insert", "match", "match", "used", "clear"))
 
 
-@searches("PREFIX_CACHE-19", examples=300)
+@searches("PREFIX_CACHE-19", examples=200)
 def test_any_keys_tell_pages_apart() -> SearchStrategy[Meeting]:
     return meetings()
 
@@ -111,6 +111,6 @@ def test_any_shared_pages_have_the_same_keys() -> SearchStrategy[Meeting]:
     return meetings()
 
 
-@searches("PREFIX_CACHE-25", examples=300)
+@searches("PREFIX_CACHE-25", examples=200)
 def test_any_sequence_of_operations() -> SearchStrategy[Script]:
     return scripts(("insert", "insert", "match", "match", "lock", "unlock", "evict some", "evict", "used"))

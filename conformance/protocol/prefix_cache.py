@@ -65,7 +65,8 @@ class PrefixCache(Protocol):
 
     @returns(answer.nothing)
     def clear(self) -> None:
-        """Forget everything, locked or not: it is no longer true (new weights)."""
+        """Forget everything: it is no longer true (new weights). While something is locked this may be refused; where it
+        is not, what is locked goes too, and its locks are void."""
 
 
 class PrefixCaches(Protocol):

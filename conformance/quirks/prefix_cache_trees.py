@@ -177,6 +177,21 @@ class PromisesToEvict(PrefixCache):
         return tokens
 
 
+@quirk("what-was-cut-is-not-kept-again", replaces="open_prefix_cache", bugs=("H24",), caught_by=("PREFIX_CACHE-25",))
+class KeepsNothingTwice(PrefixCache):
+    """A prompt that was kept before is not kept again while some of it is there, though its end was evicted."""
+
+    def insert(self, request: Request, namespace: Namespace, limit: int) -> None:
+        known = (request.id, namespace, limit)
+        if known not in self.seen or not self.match(request, namespace, limit):
+            super().insert(request, namespace, limit)
+        self.seen.add(known)
+
+    def clear(self) -> None:
+        super().clear()
+        self.seen: set[tuple[str, Namespace, int]] = set()
+
+
 @quirk("newest-goes-first", replaces="open_prefix_cache", bugs=(), caught_by=("PREFIX_CACHE-14",))
 class EvictsNewest(PrefixCache):
     """What was used last is evicted first."""
@@ -224,7 +239,7 @@ class CountsInFull(PrefixCache):
     "clear-leaves-prefixes",
     replaces="open_prefix_cache",
     bugs=("weights-update-stale-encoder",),
-    caught_by=("PREFIX_CACHE-16",),
+    caught_by=("PREFIX_CACHE-16", "PREFIX_CACHE-26"),
 )
 class NeverCleared(PrefixCache):
     """`clear` is silently not supported: prompts are answered from what old weights made of them."""
@@ -238,7 +253,7 @@ class NeverCleared(PrefixCache):
     "clear-spares-locked-prefixes",
     replaces="open_prefix_cache",
     bugs=("weights-update-stale-encoder",),
-    caught_by=("PREFIX_CACHE-16",),
+    caught_by=("PREFIX_CACHE-26",),
 )
 class SparesLocked(PrefixCache):
     """`clear` leaves what is locked, which outlives the weights that made it."""
@@ -248,6 +263,16 @@ class SparesLocked(PrefixCache):
             self.evict(self.used_tokens())
         else:
             super().clear()
+
+
+@quirk("clear-leaves-the-count", replaces="open_prefix_cache", bugs=(), caught_by=("PREFIX_CACHE-16",))
+class ClearsHalf(PrefixCache):
+    """`clear` empties one of two books: prompts are gone, their positions are still in use."""
+
+    def clear(self) -> None:
+        used = getattr(self, "_used_pages", 0)
+        super().clear()
+        self._used_pages = used
 
 
 @quirk("any-page", replaces="open_prefix_cache", bugs=(), caught_by=("PREFIX_CACHE-17",))

@@ -250,7 +250,6 @@ USAGE = {
 
 CLEARS = {
     "kept": script(1, PROMPTS, "insert x", "clear", "match x", "used"),
-    "locked": script(1, PROMPTS, "insert x", "lock x", "clear", "match x", "used"),
     "kept-again": script(2, PROMPTS, "insert x", "insert y", "clear", "insert x", "match x", "match y", "used"),
 }
 

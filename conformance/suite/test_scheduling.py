@@ -71,7 +71,7 @@ def test_chunks_follow_one_another_to_the_end(engine: Engine, case: Job) -> None
 
 @requirement("SCHEDULING-06", needs="plan_chunks", cases=PLANS)
 def test_media_count_like_text(engine: Engine, case: Job) -> None:
-    """No chunk MUST have more positions than one step computes, positions of media included."""
+    """A chunk MUST NOT have more positions than one step computes, positions of media included."""
     for chunks in unless_refused(lambda: engine.plan_chunks(*case), f"{case.budget}"):
         beyond = [chunk for chunk in chunks if oracle.exceeds(chunk.length, case.budget.tokens_per_step)]
         equal(beyond, [], f"the chunks of more than {case.budget.tokens_per_step} positions")
@@ -109,7 +109,7 @@ def test_chunks_end_where_they_should(engine: Engine, case: Job) -> None:
 
 @requirement("SCHEDULING-10", needs="plan_chunks", cases=WHOLE, bugs=("ollama-image-split-batches",))
 def test_whole_items_are_not_cut(engine: Engine, case: Job) -> None:
-    """Where items are whole, no chunk MUST end after the first position of an item and before its last one.
+    """Where items are whole, a chunk MUST NOT end after the first position of an item and before its last one.
 
     An item that the cached prefix cuts is not whole any more.
     """

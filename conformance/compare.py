@@ -60,7 +60,7 @@ def refuses(call: Callable[[], Any], what: str) -> None:
     try:
         answer = call()
     except EngineRaised as raised:
-        if type(raised.error) in ACCIDENTS:
+        if type(raised.error) in ACCIDENTS or not isinstance(raised.error, Exception):
             raise Mismatch(f"{what} must be refused with a clear error, but ran into {raised.summary}") from raised
         return
     raise Mismatch(f"{what} must be refused, but was answered with {_show(answer)}")
@@ -110,12 +110,15 @@ def _bits(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _show(value: Any, limit: int = 120) -> str:
-    if isinstance(value, torch.Tensor | np.ndarray):
-        value = value.tolist()
     if isinstance(value, bytes):
         value = value.hex()
-    if isinstance(value, Sequence) and not isinstance(value, str) and len(value) > 6:
+    is_tensor = isinstance(value, torch.Tensor | np.ndarray)
+    if (value.ndim > 0 if is_tensor else isinstance(value, Sequence) and not isinstance(value, str)) and len(value) > 6:
         text = f"[{', '.join(_show(v, 24) for v in value[:6])}, … {len(value)} in all]"
+    elif is_tensor and value.ndim > 1:
+        text = f"[{', '.join(_show(v) for v in value)}]"  # row by row: a row may be long
+    elif is_tensor:
+        text = str(value.tolist())
     else:
         text = str(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -5,8 +5,9 @@ form without guessing is a `WrongAnswer`, which fails the requirement with a sen
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set, Sized
 from dataclasses import dataclass
+from itertools import islice
 from numbers import Integral
 from typing import Any, TypeVar
 
@@ -17,6 +18,10 @@ from reference.items import Span
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Reader = Callable[[Any], Any]
+
+
+LONGEST = 1 << 20
+"""How much is read of an answer that does not say how long it is."""
 
 
 class WrongAnswer(TypeError):
@@ -91,10 +96,10 @@ def int64_array(answer: Any) -> np.ndarray:
     """A one-dimensional int64 array: numpy, torch or `array('q')`. A narrower type cannot hold a sentinel."""
     if isinstance(answer, array) and answer.typecode == "q":
         return np.array(answer, dtype=np.int64)
-    if isinstance(answer, torch.Tensor) and answer.dtype == torch.int64 and answer.ndim == 1:
+    if isinstance(answer, torch.Tensor) and answer.dtype == torch.int64 and answer.ndim == 1 and _is_dense(answer):
         return answer.detach().cpu().numpy()
-    if isinstance(answer, np.ndarray) and answer.dtype == np.int64 and answer.ndim == 1:
-        return answer
+    if isinstance(answer, np.ndarray) and answer.dtype == np.int64 and answer.ndim == 1 and not np.ma.is_masked(answer):
+        return np.asarray(answer)
     raise WrongAnswer("a one-dimensional int64 array (numpy, torch or array('q'))")
 
 
@@ -114,9 +119,9 @@ def spans(answer: Any) -> tuple[Span, ...]:
 
 def rows(answer: Any) -> torch.Tensor:
     """A tensor [rows, hidden]."""
-    if isinstance(answer, np.ndarray):
-        answer = torch.from_numpy(answer)
-    if not isinstance(answer, torch.Tensor) or answer.ndim != 2:
+    if isinstance(answer, np.ndarray) and answer.dtype.kind in "fiub" and answer.dtype.isnative:
+        answer = torch.from_numpy(np.array(answer))
+    if not isinstance(answer, torch.Tensor) or answer.ndim != 2 or not _is_dense(answer):
         raise WrongAnswer("a tensor [rows, hidden]")
     return answer.detach().cpu()
 
@@ -135,7 +140,7 @@ def rows_or_error_each(answer: Any) -> tuple[torch.Tensor | Exception, ...]:
 def rows_and_levels(answer: Any) -> tuple[torch.Tensor, torch.Tensor]:
     """A pair: a tensor [positions, hidden] and a tensor [levels, positions, hidden]."""
     pair = _sequence(answer, "a pair of tensors")
-    if len(pair) != 2 or not isinstance(pair[1], torch.Tensor) or pair[1].ndim != 3:
+    if len(pair) != 2 or not isinstance(pair[1], torch.Tensor) or pair[1].ndim != 3 or not _is_dense(pair[1]):
         raise WrongAnswer("a tensor [positions, hidden] and a tensor [levels, positions, hidden]")
     return rows(pair[0]), pair[1].detach().cpu()
 
@@ -158,6 +163,16 @@ def adopted(answer: Any) -> tuple[tuple[int | None, ...], tuple[str, ...]]:
 
 
 def _sequence(answer: Any, wanted: str) -> Sequence[Any]:
-    if isinstance(answer, str | bytes) or not isinstance(answer, Iterable):
-        raise WrongAnswer(wanted)
-    return list(answer)
+    if isinstance(answer, str | bytes | Mapping | Set) or not isinstance(answer, Iterable):
+        raise WrongAnswer(wanted)  # what has no order, or another meaning, is no sequence
+    if isinstance(answer, Sized):
+        return list(answer)
+    read = list(islice(answer, LONGEST + 1))
+    if len(read) > LONGEST:
+        raise WrongAnswer(f"{wanted} that ends: this one goes on after {LONGEST}")
+    return read
+
+
+def _is_dense(tensor: torch.Tensor) -> bool:
+    """Whether a tensor has values in memory, one for each place."""
+    return tensor.layout == torch.strided and tensor.device.type != "meta"

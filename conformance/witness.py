@@ -18,15 +18,15 @@ class Answer:
 
     method: str
     value: Any
-    error: Exception | None = None
+    error: BaseException | None = None
 
 
 class EngineRaised(AssertionError):
     """An engine raised where the protocol promises an answer."""
 
-    def __init__(self, method: str, error: Exception) -> None:
+    def __init__(self, method: str, error: BaseException) -> None:
         self.error = error
-        self.summary = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        self.summary = " ".join(f"{type(error).__name__}: {_words(error)}".split())[:300]
         super().__init__(f"{method} raised {self.summary}")
 
 
@@ -84,7 +84,9 @@ class Witness:
             plain = [a._subject if isinstance(a, Witness) else a for a in arguments]
             try:
                 answer = getattr(self._subject, method)(*plain)
-            except Exception as error:
+            except (KeyboardInterrupt, GeneratorExit):
+                raise  # somebody wants to stop, and not the engine
+            except BaseException as error:  # SystemExit and the like end the case, not the run
                 self.answers.append(Answer(method, None, error))
                 raise EngineRaised(method, error) from error
             try:
@@ -92,6 +94,10 @@ class Witness:
             except WrongAnswer as wanted:
                 self.answers.append(Answer(method, None, wanted))
                 raise EngineMisanswered(method, answer, str(wanted)) from wanted
+            except Exception as error:  # a lazy answer that raises, or a value that only looks like one
+                self.answers.append(Answer(method, None, error))
+                readable = f"one that can be read, and reading it raised {type(error).__name__}: {_words(error)}"
+                raise EngineMisanswered(method, answer, readable) from error
             if isinstance(reader, Opens):
                 return Witness._of_object(value, reader.protocol, self.answers)
             self.answers.append(Answer(method, value))
@@ -109,7 +115,7 @@ def capabilities(engine: Any) -> tuple[str, ...]:
     families = (getattr(engine, "traits", None) or Traits()).planned_families
     found = []
     for method in METHODS:
-        if not callable(getattr(engine, method, None)):
+        if not _has(engine, method):
             continue
         found.append(method)
         reader = getattr(Engine, method).reader
@@ -123,7 +129,21 @@ def capabilities(engine: Any) -> tuple[str, ...]:
 def _opened(engine: Any, method: str, reader: Opens) -> list[str]:
     try:
         specimen = getattr(engine, method)(*reader.specimen)
-    except Exception:
+    except (Exception, SystemExit):
         return []  # its requirements will say so
     declared = [name for name, member in vars(reader.protocol).items() if hasattr(member, "reader")]
     return [name for name in declared if callable(getattr(specimen, name, None))]
+
+
+def _has(engine: Any, method: str) -> bool:
+    try:
+        return callable(getattr(engine, method, None))
+    except Exception:
+        return True  # it is there, and its requirements will say what is wrong with it
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return "an error whose text cannot be had"

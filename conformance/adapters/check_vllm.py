@@ -7,6 +7,7 @@ that an entry in the list of known failures rests on more than the suite's word.
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -106,6 +107,7 @@ def positions(family: str, ids: list[int], *features: Any, **vision: Any) -> tup
     return triples.tolist(), delta
 
 
+REFUSED = "VLLMValidationError"
 QWEN2 = "qwen2_vl:Qwen2VLForConditionalGeneration"
 QWEN2_5 = "qwen2_5_vl:Qwen2_5_VLForConditionalGeneration"
 QWEN3 = "qwen3_vl:Qwen3VLForConditionalGeneration"
@@ -183,6 +185,57 @@ def seconds_by_default() -> bool:
     return triples[0] == [0, 4]
 
 
+@fails("SCHEDULING-05", "SCHEDULING-14")
+def the_last_position_again() -> bool:
+    """A prompt that is cached to its end is computed again at its last position, which yields the next token."""
+    interface, hashing = "v1.kv_cache_interface", "v1.core.kv_cache_utils"
+    layer = named(f"{interface}:FullAttentionSpec")(block_size=1, num_kv_heads=1, head_size=1, dtype=torch.float32)
+    blocks = named(f"{interface}:KVCacheConfig")(8, [], [named(f"{interface}:KVCacheGroupSpec")(["layer"], layer)])
+    manager = named("v1.core.kv_cache_manager:KVCacheManager")(blocks, 8, scheduler_block_size=1, hash_block_size=1)
+    sha256 = named("utils.hashing:sha256")
+    named(f"{hashing}:init_none_hash")(sha256)
+    hasher = named(f"{hashing}:get_request_block_hasher")(1, sha256)
+    sampling = named("sampling_params:SamplingParams")(max_tokens=1)
+    first, second = (named("v1.request:Request")(id, [1, 2, 3], sampling, None, block_hasher=hasher) for id in "ab")
+    manager.allocate_slots(first, 3)
+    return bool(manager.get_computed_blocks(second)[1] == 2)
+
+
+@fails("SCHEDULING-11", "SCHEDULING-15", "SCHEDULING-16", "SCHEDULING-17", "SCHEDULING-18")
+def prompts_at_the_door() -> bool:
+    """An empty prompt is refused, and one that leaves no room for a token of the answer."""
+    owner = named("v1.engine.input_processor:InputProcessor")
+    door = owner.__new__(owner)
+    door.skip_prompt_length_check, door.supports_mm_inputs = False, True
+    door.model_config = SimpleNamespace(max_model_len=4, runner_type="generate")
+    return [error(partial(door._validate_prompt_len, n, "decoder")) for n in (0, 3, 4)] == [REFUSED, "", REFUSED]
+
+
+@fails("SCHEDULING-11")
+def whole_items_of_any_prefix() -> bool:
+    """Where items are whole, a model whose largest item is longer than a step is refused, whatever prefix is cached."""
+    settings = SimpleNamespace(disable_chunked_mm_input=True, max_num_batched_tokens=4)
+    budget = named("v1.core.encoder_cache_manager:compute_mm_encoder_budget")
+    return error(lambda: budget(settings, {"image": 5})) == "ValueError"
+
+
+@fails("SCHEDULING-12")
+def waiting_for_ever() -> bool:
+    """Two items that interleave and fit into the encoder cache one by one, but not together, are scheduled never."""
+    owner = named("v1.core.sched.scheduler:Scheduler")
+    scheduler = owner.__new__(owner)
+    scheduler.is_encoder_decoder, scheduler.ec_connector = False, None
+    scheduler.scheduler_config = SimpleNamespace(disable_chunked_mm_input=False)
+    scheduler.encoder_cache_manager = named("v1.core.encoder_cache_manager:EncoderCacheManager")(3)
+    sampling = named("sampling_params:SamplingParams")(max_tokens=1)
+    both = [feature(0, 4, "a"), feature(0, 4, "b")]
+    for one, mask in zip(both, ([True, False, True, False], [False, True, False, True]), strict=True):
+        one.mm_position = named("multimodal.inputs:PlaceholderRange")(0, 4, is_embed=torch.tensor(mask))
+    request = named("v1.request:Request")("a", [5] * 4, sampling, None, mm_features=both)
+    _, tokens, *_ = scheduler._try_schedule_encoder_inputs(request, 0, 4, 100)
+    return bool(tokens == 0)
+
+
 @fails("ENCODING-04")
 def lengths() -> bool:
     """Rows are cut out of whatever the encoder gave, one too few or one too many."""
@@ -247,7 +300,7 @@ def main() -> int:
     for requirements, check in CHECKS:
         seen = check()
         missed += not seen
-        print(f"{'seen' if seen else 'NOT SEEN':8}  {requirements:34}  {' '.join((check.__doc__ or '').split())}")
+        print(f"{'seen' if seen else 'NOT SEEN':8}  {requirements:44}  {' '.join((check.__doc__ or '').split())}")
     return 1 if missed else 0
 
 

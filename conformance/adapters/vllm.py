@@ -20,10 +20,12 @@ from PIL.Image import Image
 from conformance.adapters import vllm_cpu
 from conformance.adapters import vllm_items as translate
 from conformance.adapters import vllm_prompts as prompts
+from conformance.adapters import vllm_scheduling as scheduling
 from conformance.adapters import vllm_steps as steps
 from conformance.engine import Profile, Traits
 from conformance.protocol.encoding import Encoder
 from conformance.protocol.prefix_cache import Namespace
+from conformance.protocol.scheduling import Budget
 from reference.items import Chunk, Item, Modality, MropeLayout, Request, Span
 
 
@@ -34,7 +36,14 @@ class VllmEngine:
     """
 
     name = "vllm"
-    traits = Traits(surplus_rows="reject", caller_hashes="trust", length_conflicts="fail", profile=Profile.CORE)
+    traits = Traits(
+        surplus_rows="reject",
+        caller_hashes="trust",
+        length_conflicts="fail",
+        knobs=scheduling.KNOBS,
+        prefix_items="cut",
+        profile=Profile.CORE,
+    )
 
     def __init__(self) -> None:
         self._vllm = vllm_cpu.prepare()
@@ -87,6 +96,16 @@ class VllmEngine:
     def open_prefix_cache(self, page: int) -> prompts.PrefixCache:
         """`KVCacheManager`."""
         return prompts.PrefixCache(self._vllm, page)
+
+    # scheduling
+
+    def plan_chunks(self, length: int, items: Sequence[Item], budget: Budget, prefix: int) -> Sequence[Chunk]:
+        """`Scheduler.schedule`, step by step."""
+        return [step[0] for step in scheduling.plan(self._vllm, [(length, items)], budget, prefix)]
+
+    def plan_steps(self, requests: Sequence[tuple[int, Sequence[Item]]], budget: Budget) -> Sequence[Mapping[int, Chunk]]:
+        """`Scheduler.schedule`, step by step."""
+        return scheduling.plan(self._vllm, requests, budget)
 
     # encoding
 

@@ -149,7 +149,7 @@ def inks_are_lights(data: bytes, background: Colour, max_pixels: int) -> Pixels:
     return np.array(picture)[..., :3] if picture.mode == "CMYK" else pixels
 
 
-@quirk("cut-off-pictures-filled", replaces="decode_image", bugs=("M03",), caught_by=("MEDIA-09", "MEDIA-10", "MEDIA-13"))
+@quirk("cut-off-pictures-filled", replaces="decode_image", bugs=("M03",), caught_by=("MEDIA-09", "MEDIA-10"))
 def cut_off_filled(data: bytes, background: Colour, max_pixels: int) -> Pixels:
     """Pillow is told to put up with data that end early; what is missing is grey or black."""
     with patch.object(ImageFile, "LOAD_TRUNCATED_IMAGES", True):

@@ -192,6 +192,8 @@ TRICKS = {
     "short": "http://127.1/cat",
     "scope": "http://[fe80::1%25eth0]/cat",
     "no-bracket": "http://::1/cat",
+    "name-in-brackets": "http://[media.example]/cat",
+    "half-a-bracket": "http://[::1/cat",
     "port-of-letters": "http://media.example:http/cat",
     "port-too-large": "http://media.example:65616/cat",
     "negative-port": "http://media.example:-80/cat",

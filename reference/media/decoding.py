@@ -75,26 +75,22 @@ def decode_image(
     """
     if len(data) > max_bytes:
         raise MediaError(f"the picture has {len(data)} bytes; at most {max_bytes} are taken")
-    return to_pixels(_load(data, max_pixels), background, grey_bits=_grey_bits(data))
-
-
-def _load(data: bytes, max_pixels: int) -> Image.Image:
     try:
         picture = Image.open(BytesIO(data), formats=FORMATS)
         check_size(picture, max_pixels)
         picture.load()
+        check_size(picture, max_pixels)
         if picture.format == "PNG":
             _check_png_length(data)
+        return to_pixels(picture, background, grey_bits=_grey_bits(data))
     except MediaError:
         raise
     except Image.DecompressionBombError:
         raise MediaError(f"the picture has more pixels than the {max_pixels} that are taken") from None
     except UnidentifiedImageError:
         raise MediaError(f"the data are no picture of a known format; these are {', '.join(FORMATS)}") from None
-    except Exception:  # a damaged file makes a decoder raise anything
+    except Exception:  # a damaged file makes Pillow raise anything, while it decodes or later
         raise MediaError("the picture cannot be decoded: its data are damaged or end early") from None
-    check_size(picture, max_pixels)
-    return picture
 
 
 def check_size(picture: Image.Image, max_pixels: int) -> None:

@@ -71,8 +71,8 @@ def _host_and_port(url: SplitResult) -> tuple[str, int]:
     if match is None:
         raise MediaError("before the path of a URL stands a host, and perhaps a port, and nothing else")
     host, port = match[1].strip("[]"), int(match[2] or PORTS[url.scheme])
-    if not match[1].startswith("[") and not HOST.fullmatch(host):
-        raise MediaError("this is no host name")
+    if not (_is_address(host) if match[1].startswith("[") else HOST.fullmatch(host)):
+        raise MediaError("this is no host name, and no address")
     if LAST_LABEL_IS_A_NUMBER.fullmatch(host) and not _is_address(host):
         raise MediaError("an IPv4 address is written as four decimal numbers")
     return host, port

@@ -65,7 +65,7 @@ def _from_entry_point(name: str) -> Any:
             return _made(point.load())
         except EngineNotLoaded:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise EngineNotLoaded(f"engine {name} cannot be made: {type(error).__name__}: {error}") from error
     known = ", ".join(known_engines())
     raise EngineNotLoaded(f"there is no engine named {name!r}; installed: {known}; or give module:object or path.py:object")
@@ -86,7 +86,7 @@ def _module(spec: str, name: str) -> ModuleType:
         sys.path.append(os.getcwd())  # last: a file there must not hide an installed package
     try:
         return importlib.import_module(name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise EngineNotLoaded(f"engine {spec}: importing {name} failed: {type(error).__name__}: {error}") from error
 
 
@@ -99,7 +99,7 @@ def _file(spec: str, path: str) -> ModuleType:
     module = importlib.util.module_from_spec(found)
     try:
         found.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise EngineNotLoaded(f"engine {spec}: running {path} failed: {type(error).__name__}: {error}") from error
     return module
 
@@ -111,7 +111,7 @@ def _from_object(spec: str, module: ModuleType, name: str) -> Any:
         raise EngineNotLoaded(f"engine {spec}: {module.__name__} has no {name!r}{hint}")
     try:
         return _made(getattr(module, name))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise EngineNotLoaded(f"engine {spec}: making it failed: {type(error).__name__}: {error}") from error
 
 

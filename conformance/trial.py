@@ -42,8 +42,15 @@ def judge(error: BaseException | None, answers: list[Answer]) -> Outcome:
     if error is None:
         return Outcome(Verdict.PASS, "", tuple(answers))
     if isinstance(error, AssertionError):
-        return Outcome(Verdict.FAIL, str(error) or "the rule does not hold", tuple(answers))
-    return Outcome(Verdict.ERROR, f"{type(error).__name__}: {error}", tuple(answers))
+        return Outcome(Verdict.FAIL, _printable(str(error)) or "the rule does not hold", tuple(answers))
+    return Outcome(Verdict.ERROR, _printable(f"{type(error).__name__}: {error}"), tuple(answers))
+
+
+def _printable(text: str) -> str:
+    """The text without characters that a terminal obeys or XML forbids: an engine may have put them into an error."""
+    return "".join(
+        character if character.isprintable() or character == "\n" else "\N{REPLACEMENT CHARACTER}" for character in text
+    )
 
 
 def run(requirement: Requirement, case: Any, engine: Any, *, spec: str | None = None) -> Outcome:

@@ -56,6 +56,13 @@ def test_a_file_that_breaks_is_explained(tmp_path: Path) -> None:
         load(f"{tmp_path}/acme.py:Engine")
 
 
+@pytest.mark.parametrize("text", ["import sys\nsys.exit(9)", "class Engine:\n    def __init__(self): raise SystemExit(9)"])
+def test_an_engine_that_leaves_the_process_is_explained(tmp_path: Path, text: str) -> None:
+    (tmp_path / "acme.py").write_text(text)
+    with pytest.raises(EngineNotLoaded, match="failed: SystemExit: 9"):
+        load(f"{tmp_path}/acme.py:Engine")
+
+
 def test_an_engine_without_methods_is_refused() -> None:
     with pytest.raises(EngineNotLoaded, match="no method of the protocol"):
         checked("x", type("Empty", (), {"name": "empty", "version": "1"})())

@@ -66,6 +66,11 @@ def test_an_odd_engine_fails_its_case(method: Callable[..., Any], message: str) 
     assert pytest.raises(AssertionError, match=message).matches(AssertionError(ended.message))
 
 
+def test_no_message_commands_a_terminal_or_breaks_xml() -> None:
+    ended = outcome("SENTINELS-01", sentinels=raises(ValueError("a\x1b[31mb\x00c\ud800d")))
+    assert ended.message == "sentinels raised ValueError: a\ufffd[31mb\ufffdc\ufffdd"
+
+
 def test_a_coroutine_is_no_answer() -> None:
     async def sentinels(identity: bytes) -> tuple[int, ...]:
         return (1 << 62,)

@@ -27,7 +27,7 @@ HOME = Path(conformance.__file__).parent
 ROOMS_WITH_CASES = (HOME / "suite", HOME.parent / "golden")
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-out, err = Console(), Console(stderr=True)
+out, err = Console(emoji=False), Console(emoji=False, stderr=True)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 

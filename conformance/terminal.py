@@ -39,7 +39,7 @@ def progress() -> Iterator[SessionProgress]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), failing)
     with (
         open(os.dup(2), "w", encoding="utf-8") as to_terminal,
-        Progress(*columns, console=Console(file=to_terminal), transient=True) as bar,
+        Progress(*columns, console=Console(file=to_terminal, emoji=False), transient=True) as bar,
     ):
         task = bar.add_task("collecting", total=None, failing="")
         failed = 0

@@ -36,6 +36,11 @@ def test_a_failing_engine_is_diagnosed_and_its_reproduction_reproduces(tmp_path:
     assert "1 of 1 cases (beyond-30-bits)" in again
 
 
+def test_the_name_of_an_engine_is_no_emoji(tmp_path: Path) -> None:
+    (tmp_path / "acme.py").write_text("class boom:\n    def __init__(self): raise ValueError('no')\n")
+    assert "acme.py:boom: making it failed" in mmproof("run", "--engine", "acme.py:boom", cwd=tmp_path, status=2)
+
+
 def test_a_new_adapter_gets_verdicts_at_once(tmp_path: Path) -> None:
     printed = mmproof("new-adapter", "acme", cwd=tmp_path)
     assert len((tmp_path / "acme.py").read_text().splitlines()) <= 25

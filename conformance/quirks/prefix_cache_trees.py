@@ -239,7 +239,7 @@ class CountsInFull(PrefixCache):
     "clear-leaves-prefixes",
     replaces="open_prefix_cache",
     bugs=("weights-update-stale-encoder",),
-    caught_by=("PREFIX_CACHE-16", "PREFIX_CACHE-26"),
+    caught_by=("PREFIX_CACHE-15", "PREFIX_CACHE-16", "PREFIX_CACHE-26"),
 )
 class NeverCleared(PrefixCache):
     """`clear` is silently not supported: prompts are answered from what old weights made of them."""
@@ -265,7 +265,7 @@ class SparesLocked(PrefixCache):
             super().clear()
 
 
-@quirk("clear-leaves-the-count", replaces="open_prefix_cache", bugs=(), caught_by=("PREFIX_CACHE-16",))
+@quirk("clear-leaves-the-count", replaces="open_prefix_cache", bugs=(), caught_by=("PREFIX_CACHE-15",))
 class ClearsHalf(PrefixCache):
     """`clear` empties one of two books: prompts are gone, their positions are still in use."""
 

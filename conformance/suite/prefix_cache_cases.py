@@ -245,12 +245,13 @@ USAGE = {
         1, PROMPTS, "insert x", "used", "insert y", "used", "insert short", "used", "insert long", "used"
     ),
     "shared-pages": script(2, PROMPTS, "insert long", "insert x", "insert y", "used"),
+    "cleared": script(2, PROMPTS, "insert x", "insert y", "clear", "used", "insert x", "used"),
     "looking-is-free": script(1, PROMPTS, "used", "match x", "used", "insert x", "match y", "used"),
 }
 
 CLEARS = {
-    "kept": script(1, PROMPTS, "insert x", "clear", "match x", "used"),
-    "kept-again": script(2, PROMPTS, "insert x", "insert y", "clear", "insert x", "match x", "match y", "used"),
+    "kept": script(1, PROMPTS, "insert x", "clear", "match x"),
+    "kept-again": script(2, PROMPTS, "insert x", "insert y", "clear", "insert x", "match x", "match y"),
 }
 
 

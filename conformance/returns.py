@@ -112,7 +112,8 @@ def spans(answer: Any) -> tuple[Span, ...]:
             raise WrongAnswer("a sequence of spans, each with a first and a last position")
         try:
             found.append(Span(*pair))
-        except ValueError as error:
+            len(found[-1])
+        except (ValueError, OverflowError) as error:
             raise WrongAnswer(f"a sequence of spans; {error}") from error
     return tuple(found)
 

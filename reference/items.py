@@ -15,7 +15,8 @@ Source: SGLang 0.5.23, `MultimodalDataItem` and `Modality` (whose numbers travel
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, fields
 from enum import Enum, IntEnum
 from itertools import pairwise
 from operator import index
@@ -151,7 +152,7 @@ class Item:
         if self.feature is not None and self.embedding is not None:
             raise ValueError("an item carries a feature or a precomputed embedding, not both")
         natural = Format.PROCESSOR_OUTPUT if self.embedding is None else Format.PRECOMPUTED
-        stated = self.format or natural
+        stated = natural if self.format is None else Format(self.format)
         if (stated is Format.PRECOMPUTED) != (natural is Format.PRECOMPUTED):
             raise ValueError(f"an item of the format {stated.value!r} cannot carry this kind of content")
         object.__setattr__(self, "format", stated)
@@ -175,6 +176,10 @@ class Item:
     def is_empty(self) -> bool:
         """Whether the item carries neither a feature nor an embedding (lists with nothing in them count as nothing)."""
         return self.embedding is None and (self.feature is None or _is_hollow(self.feature))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Item":
+        parts = {one.name: getattr(self, one.name) for one in fields(self)}
+        return Item(**deepcopy(parts | {"fields": dict(self.fields)}, memo))
 
     def read(self, name: str) -> Any:
         """The field of this name. Raises UnknownField, which lists the fields that there are."""
@@ -281,4 +286,14 @@ def _check_identity(identity: Any) -> None:
 
 
 def _is_hollow(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(map(_is_hollow, value))
+    """Whether a value is a list with nothing in it, or with such lists alone; they may be deep, or contain themselves."""
+    seen: set[int] = set()
+    left = [value]
+    while left:
+        part = left.pop()
+        if not isinstance(part, list | tuple):
+            return False
+        if id(part) not in seen:
+            seen.add(id(part))
+            left.extend(part)
+    return True

@@ -1,5 +1,6 @@
 """The vocabulary: what the constructors refuse, and what they say."""
 
+from copy import deepcopy
 from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
@@ -186,3 +187,29 @@ def test_spans_are_checked_wherever_they_come_from() -> None:
     check_within([], 0)
     with pytest.raises(ValueError, match="ends outside a prompt of 2 positions"):
         check_within([Span(0, 2)], 2)
+
+
+def test_a_format_may_be_named() -> None:
+    assert image(feature=b"jpeg", format="raw").format is Format.RAW
+    with pytest.raises(ValueError, match="not a valid Format"):
+        image(feature=b"jpeg", format="jpeg")
+
+
+def test_lists_within_lists_are_looked_through_however_they_are_nested() -> None:
+    ring: list[Any] = []
+    ring.append(ring)
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert image(feature=ring).is_empty
+    assert image(feature=deep).is_empty
+    assert not image(feature=[[], [b""]]).is_empty
+
+
+def test_an_item_can_be_copied_whole() -> None:
+    one = image(feature=torch.zeros(2), spans=[Span(1, 2)], fields={"grid": [1, 2]})
+    other = deepcopy(one)
+    other.feature[0] = 7
+    other.fields["grid"].append(3)
+    assert (one.feature.tolist(), one.fields["grid"]) == ([0, 0], [1, 2])
+    assert (other.spans, other.modality, other.format) == (one.spans, one.modality, one.format)

@@ -100,6 +100,12 @@ def test_what_cannot_be_compared_is_no_answer(value: Any) -> None:
     assert "the protocol asks for a tensor [rows, hidden]" in ended.message
 
 
+def test_positions_beyond_any_prompt_are_no_answer() -> None:
+    ended = outcome("PLACEHOLDERS-01", find_spans=lambda ids, token: [(0, 1 << 80)])
+    assert ended.verdict is Verdict.FAIL
+    assert "the protocol asks for a sequence of spans" in ended.message
+
+
 def test_an_array_with_a_negative_stride_is_an_answer() -> None:
     right = ReferenceEngine.slice_chunk
     turned = outcome("ENCODING-02", slice_chunk=lambda *asked: right(*asked).numpy()[::-1].copy()[::-1])

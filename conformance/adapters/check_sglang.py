@@ -583,16 +583,6 @@ def address() -> bool:
     return False
 
 
-@fails("PLANNING-06")
-def tiles_of_a_small_picture() -> bool:
-    """InternVL: a picture of 100 x 100 becomes 9 tiles and a thumbnail; SGLang's copy of the authors' code makes 1."""
-    sg()
-    served = sglang_cpu.module("sglang.srt.multimodal.processors.internvl").InternVLProcessor.dynamic_preprocess
-    authors = sglang_cpu.module("sglang.srt.multimodal.internvl_utils").dynamic_preprocess
-    tiles = authors(Image.new("RGB", (100, 100)), min_num=1, max_num=12, image_size=448, use_thumbnail=True)
-    return len(served(torch.zeros(3, 100, 100), max_num=12, use_thumbnail=True)) == 10 and len(tiles) == 1
-
-
 def main() -> int:
     missed = 0
     for requirements, check in CHECKS:

@@ -112,16 +112,16 @@ class ReferenceEngine:
     stitch_positions = staticmethod(_positions.stitch_positions)
     chunk_positions = staticmethod(_positions.chunk_positions)
 
-    # prefix_cache
-    page_keys = staticmethod(_prefix_cache.block_keys)
-    open_prefix_cache = staticmethod(_prefix_cache.PrefixCache)
-
     # pruning
     retained_count = staticmethod(_pruning.retained_count)
     retention_mask = staticmethod(_pruning.retention_mask)
     prune_prompt = staticmethod(_pruning.prune_prompt)
     prune_positions = staticmethod(_pruning.prune_positions)
     encode_pruned = staticmethod(_pruning.encode_pruned)
+
+    # prefix_cache
+    page_keys = staticmethod(_prefix_cache.block_keys)
+    open_prefix_cache = staticmethod(_prefix_cache.PrefixCache)
 
     # merging
     fit_length = staticmethod(_merging.fit_length)

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from PIL.Image import Image
 
-from conformance.adapters import sglang_cpu, sglang_planning, sglang_positions, sglang_prefixes
+from conformance.adapters import sglang_cpu, sglang_positions, sglang_prefixes
 from conformance.adapters import sglang_items as translate
 from conformance.adapters import sglang_pruning as pruning
 from conformance.adapters import sglang_steps as steps
@@ -27,7 +27,7 @@ from conformance.protocol.media import Colour
 from conformance.protocol.pipeline import Prefill
 from conformance.protocol.scheduling import DecoderPart
 from conformance.world.checkpoint import Checkpoint
-from reference.items import Chunk, Format, Item, Modality, MropeLayout, Request, Size, Span
+from reference.items import Chunk, Format, Item, Modality, MropeLayout, Request, Span
 
 
 class SglangEngine:
@@ -42,7 +42,6 @@ class SglangEngine:
         surplus_rows="keep last",
         caller_hashes="trust",
         backgrounds="engine",
-        planned_families=("internvl", "deepseek_vl2"),
         profile=Profile.SGLANG,
     )
 
@@ -56,12 +55,6 @@ class SglangEngine:
         """`load_image`, and the conversion that `_load_single_item` makes for most models: no background, no limit."""
         picture, _ = sglang_cpu.module("sglang.srt.utils.common").load_image(data, False)
         return np.array(picture if picture.mode == "RGB" else picture.convert("RGB"))
-
-    # planning
-
-    def count_image_tokens(self, family: str, settings: Mapping[str, Any], size: Size) -> int:
-        """`InternVLProcessor.dynamic_preprocess` and `DeepseekVLV2Processor.tokenize_with_images`, on a blank picture."""
-        return sglang_planning.image_tokens(family, settings, size)
 
     # identity
 

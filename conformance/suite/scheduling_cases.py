@@ -73,11 +73,9 @@ TOKENS = {
     "one-picture": job("..iiiiii..", tokens=4),
     "several-spans": job(".vv.vv.vv.", tokens=4),
     "nothing-but-media": job("iiiijjjj", tokens=3),
-    "nothing-to-do": job("..ii", 4, tokens=2),
-    "empty-prompt": job("", tokens=2),
     "prefix": job("..iiiiii..", 1, tokens=4),
     "prefix-inside-an-item": job("..iiiiii..", 4, tokens=4),
-    "kv-of-exactly-the-prompt": job("..iiiiii..", tokens=4, kv=10),
+    "kv-with-room-for-a-reply": job("..iiiiii..", tokens=4, kv=11),
 }
 MADE = {
     "one-item-of-exactly-the-budget": job("..iiii..", tokens=8, made=4),
@@ -150,7 +148,6 @@ LINES = {
     "two-texts": line("....", "....", tokens=3),
     "a-long-one-first": line("..........", "..", "...", tokens=4),
     "a-long-one-last": line("..", "...", "..........", tokens=4),
-    "empty-prompt-among-them": line("..", "", ".i", tokens=2),
     "encoder-shared": line(".iii.", ".jjj.", ".kkk.", tokens=20, made=6),
     "cache-shared": line(".iiiiii.", ".jjjjjj.", ".kk.", tokens=20, kept=10),
     "cache-full-while-the-first-is-read": line("iiiiiiiii.", "jjjjjjjjjj", "kkkk", tokens=4, kept=10),

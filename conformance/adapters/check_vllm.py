@@ -7,7 +7,6 @@ that an entry in the list of known failures rests on more than the suite's word.
 
 import sys
 from collections.abc import Callable
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -183,32 +182,6 @@ def seconds_by_default() -> bool:
     video = feature(0, 2, modality="video", video_grid_thw=torch.tensor([2, 2, 2]))
     triples, _ = positions(QWEN2_5, [6, 6], video, tokens_per_second=4)
     return triples[0] == [0, 4]
-
-
-@fails("SCHEDULING-05", "SCHEDULING-14")
-def the_last_position_again() -> bool:
-    """A prompt that is cached to its end is computed again at its last position, which yields the next token."""
-    interface, hashing = "v1.kv_cache_interface", "v1.core.kv_cache_utils"
-    layer = named(f"{interface}:FullAttentionSpec")(block_size=1, num_kv_heads=1, head_size=1, dtype=torch.float32)
-    blocks = named(f"{interface}:KVCacheConfig")(8, [], [named(f"{interface}:KVCacheGroupSpec")(["layer"], layer)])
-    manager = named("v1.core.kv_cache_manager:KVCacheManager")(blocks, 8, scheduler_block_size=1, hash_block_size=1)
-    sha256 = named("utils.hashing:sha256")
-    named(f"{hashing}:init_none_hash")(sha256)
-    hasher = named(f"{hashing}:get_request_block_hasher")(1, sha256)
-    sampling = named("sampling_params:SamplingParams")(max_tokens=1)
-    first, second = (named("v1.request:Request")(id, [1, 2, 3], sampling, None, block_hasher=hasher) for id in "ab")
-    manager.allocate_slots(first, 3)
-    return bool(manager.get_computed_blocks(second)[1] == 2)
-
-
-@fails("SCHEDULING-11", "SCHEDULING-15", "SCHEDULING-16", "SCHEDULING-17", "SCHEDULING-18")
-def prompts_at_the_door() -> bool:
-    """An empty prompt is refused, and one that leaves no room for a token of the answer."""
-    owner = named("v1.engine.input_processor:InputProcessor")
-    door = owner.__new__(owner)
-    door.skip_prompt_length_check, door.supports_mm_inputs = False, True
-    door.model_config = SimpleNamespace(max_model_len=4, runner_type="generate")
-    return [error(partial(door._validate_prompt_len, n, "decoder")) for n in (0, 3, 4)] == [REFUSED, "", REFUSED]
 
 
 @fails("SCHEDULING-11")

@@ -120,11 +120,12 @@ def _idefics3(settings: Any, size: Size) -> int:
 
 
 def _pixtral(settings: Any, size: Size) -> int:
+    """One mark a patch of the picture that comes out; transformers has the step from there only beside torchvision."""
     longest = {"longest_edge": settings["longest_edge"]}
     stride = settings["patch_size"] * settings["spatial_merge_size"]
     made = _images("PixtralImageProcessorPil", size=longest, patch_size={"height": stride, "width": stride})
-    names = {name: settings[name] for name in ("patch_size", "spatial_merge_size")}
-    return _expanded("PixtralProcessor", made, size, {**names, "image_break_token": "", "image_end_token": ""})
+    height, width = made(images=_blank(size), return_tensors="np", **_RAW)["image_sizes"][0]
+    return len(range(0, int(height), stride)) * len(range(0, int(width), stride))
 
 
 def _gemma3(settings: Any, size: Size) -> int:

@@ -18,16 +18,21 @@ from typing import Literal, Protocol
 from conformance.protocol.encoder_cache import EncoderCaches
 from conformance.protocol.encoding import Encoding
 from conformance.protocol.identity import Identity
+from conformance.protocol.lifecycle import Lifecycle
 from conformance.protocol.media import Media
 from conformance.protocol.merging import Merging
 from conformance.protocol.pipeline import Pipeline
+from conformance.protocol.pipeline_ranks import PipelineRanks
 from conformance.protocol.placeholders import Placeholders
 from conformance.protocol.planning import FAMILIES, Planning
 from conformance.protocol.positions import Positions
 from conformance.protocol.prefix_cache import PrefixCaches
+from conformance.protocol.preprocessing import Preprocessing
+from conformance.protocol.processors import Processors
 from conformance.protocol.pruning import Pruning
 from conformance.protocol.scheduling import Budget, Scheduling
 from conformance.protocol.sentinels import Sentinels
+from conformance.protocol.speculation import Speculation
 
 
 class EngineNotLoaded(Exception):
@@ -85,6 +90,8 @@ class Engine(
     Identity,
     Sentinels,
     Placeholders,
+    Processors,
+    Preprocessing,
     Positions,
     PrefixCaches,
     Scheduling,
@@ -92,6 +99,9 @@ class Engine(
     Encoding,
     Pruning,
     Merging,
+    PipelineRanks,
+    Speculation,
+    Lifecycle,
     Pipeline,
     Protocol,
 ):

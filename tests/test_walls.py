@@ -9,9 +9,9 @@ import pytest
 HOME = Path(__file__).parent.parent
 ROOMS = ("reference", "conformance", "golden", "fuzz", "perf")
 ORDER = (
-    "items", "media", "planning", "processors", "identity", "sentinels", "placeholders", "positions", "prefix_cache",
-    "scheduling", "encoder_cache", "encoding", "pruning", "merging", "transport", "lifecycle", "parallel",
-    "disaggregation", "kernels", "pipeline",
+    "items", "media", "planning", "identity", "sentinels", "placeholders", "processors", "preprocessing", "positions",
+    "prefix_cache", "scheduling", "encoder_cache", "encoding", "pruning", "merging", "pipeline_ranks", "speculation",
+    "transport", "lifecycle", "parallel", "disaggregation", "kernels", "pipeline",
 )  # fmt: skip
 """The stages of the reference in the order in which data flows; each imports only what stands before it."""
 

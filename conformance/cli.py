@@ -22,6 +22,7 @@ from conformance.quirks import quirks
 from conformance.requirement import requirements
 from conformance.session import Selection, Session
 from conformance.suite import requirements as _declared  # noqa: F401  (imports every rule)
+from conformance.time_limit import LIMIT_S
 
 HOME = Path(conformance.__file__).parent
 ROOMS_WITH_CASES = (HOME / "suite", HOME.parent / "golden")
@@ -47,6 +48,7 @@ def run(
     known: Annotated[
         Path | None, typer.Option(help="List of known failures; default: the one shipped for this engine.")
     ] = None,
+    limit_s: Annotated[float, typer.Option("--limit", help="Seconds that the engine may take for an answer.")] = LIMIT_S,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the report as JSON.")] = None,
     html_file: Annotated[Path | None, typer.Option("--html", help="Write the report as a page.")] = None,
     junit_file: Annotated[Path | None, typer.Option("--junit", help="Write the report as JUnit's XML.")] = None,
@@ -58,6 +60,8 @@ def run(
     """
     for id in requirement or []:
         _known(id, requirements, "requirement")
+    if limit_s <= 0:
+        _refuse(f"an engine needs more than {limit_s:g} s for an answer")
     for name in stage or []:
         _known(name, {one.stage: one for one in requirements.values()}, "stage")
     try:
@@ -77,7 +81,7 @@ def run(
         ids=tuple(requirement or ()),
         cases=tuple(case or ()),
     )
-    made = prove(subject, engine, selection, entries)
+    made = prove(subject, engine, selection, entries, limit_s)
     out.print(terminal.render(made, width=out.width, verbose=verbose))
     for path, write in ((json_file, made.write_json), (html_file, made.write_html), (junit_file, made.write_junit)):
         if path is not None:
@@ -85,11 +89,17 @@ def run(
     raise typer.Exit(made.exit_status)
 
 
-def prove(engine: Any, spec: str, selection: Selection, entries: dict[str, known_failures.KnownFailure]) -> report.Report:
+def prove(
+    engine: Any,
+    spec: str,
+    selection: Selection,
+    entries: dict[str, known_failures.KnownFailure],
+    limit_s: float = LIMIT_S,
+) -> report.Report:
     """Run the chosen requirements against an engine, in this process, with a progress bar where there is a terminal."""
     began = time.perf_counter()
     with terminal.progress() as progress:
-        session = Session(engine, spec, selection, progress)
+        session = Session(engine, spec, selection, progress, limit_s)
         os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # whatever else is installed has no say in a verdict
         options = ["-c", os.devnull, "--rootdir", str(HOME.parent), "--noconftest", "--import-mode=importlib"]
         options += [part for name in ("terminal", "cacheprovider", "warnings", "doctest") for part in ("-p", f"no:{name}")]

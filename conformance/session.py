@@ -13,6 +13,7 @@ import pytest
 
 from conformance.engine import Profile
 from conformance.requirement import Requirement, requirements
+from conformance.time_limit import LIMIT_S
 from conformance.trial import Outcome, Verdict, judge
 from conformance.witness import Witness, capabilities
 
@@ -65,15 +66,16 @@ class Progress:
 class Session:
     """A pytest plugin that puts an engine to the proof.
 
-    spec: how the engine was named. capabilities: its methods. planned: how many cases of each applicable requirement
-    were collected. not_applicable: for each other one the methods that the engine lacks. results: in the order in which
-    they ran. faults: what kept the suite itself from running.
+    spec: how the engine was named. limit_s: how many seconds it may take to answer one question. capabilities: its
+    methods. planned: how many cases of each applicable requirement were collected. not_applicable: for each other one the
+    methods that the engine lacks. results: in the order in which they ran. faults: what kept the suite itself from running.
     """
 
     engine: Any
     spec: str
     selection: Selection
     progress: Progress = field(default_factory=Progress)
+    limit_s: float = LIMIT_S
     capabilities: tuple[str, ...] = ()
     planned: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     not_applicable: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -84,9 +86,11 @@ class Session:
         self.capabilities = capabilities(self.engine)
 
     @pytest.fixture(name="engine")
-    def fixture(self) -> Witness:
+    def fixture(self) -> Iterator[Witness]:
         """The engine, seen through a witness that has heard nothing yet."""
-        return Witness(self.engine, spec=self.spec)
+        witness = Witness(self.engine, spec=self.spec, limit_s=self.limit_s)
+        yield witness
+        witness.put_back()
 
     def pytest_configure(self, config: pytest.Config) -> None:
         config.addinivalue_line("markers", "requirement(id): the requirement that a test stands for")

@@ -60,4 +60,6 @@ def run(requirement: Requirement, case: Any, engine: Any, *, spec: str | None = 
         requirement.rule(witness, case)
     except Exception as error:
         return judge(error, witness.answers)
+    finally:
+        witness.put_back()
     return judge(None, witness.answers)

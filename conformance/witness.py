@@ -1,7 +1,8 @@
 """A witness stands between a rule and an engine: it asks, checks the form of the answer, and remembers it.
 
 An exception that leaves an engine is the engine's; any other exception in a rule is the suite's own fault. The witness
-keeps the two apart, so that no fault of the suite is ever held against an engine.
+keeps the two apart, so that no fault of the suite is ever held against an engine. It also limits the time that an engine
+takes, and keeps what the engine was shown as it was.
 """
 
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from typing import Any
 from conformance.engine import METHODS, Engine, Traits
 from conformance.protocol.planning import Planning
 from conformance.returns import Opens, WrongAnswer
+from conformance.shown import Shown
+from conformance.time_limit import LIMIT_S, TookTooLong, time_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +44,26 @@ class Witness:
     """An engine, or an object that it opened, seen through its protocol.
 
     spec: how the engine was named (`--engine`), so that a fresh process can load it again; None for an object.
+    limit_s: how many seconds it may take to answer one question.
     answers: everything that it has said so far, to this witness and to those of the objects that it opened.
     """
 
-    def __init__(self, subject: Any, *, spec: str | None = None) -> None:
+    def __init__(self, subject: Any, *, spec: str | None = None, limit_s: float = LIMIT_S) -> None:
         self.spec = spec
         self.answers: list[Answer] = []
+        self._limit_s = limit_s
         self._subject = subject
         self._protocol: type = Engine
+        self._shown = Shown()
 
-    @classmethod
-    def _of_object(cls, subject: Any, protocol: type, answers: list[Answer]) -> "Witness":
-        witness = cls(subject)
-        witness._protocol, witness.answers = protocol, answers
+    def _of_object(self, subject: Any, protocol: type) -> "Witness":
+        witness = Witness(subject, limit_s=self._limit_s)
+        witness._protocol, witness.answers, witness._shown = protocol, self.answers, self._shown
         return witness
+
+    def put_back(self) -> None:
+        """Make everything that the engine was shown again what it was: to be called when a case is over."""
+        self._shown.put_back()
 
     @property
     def name(self) -> str:
@@ -82,24 +91,27 @@ class Witness:
 
         def ask(*arguments: Any) -> Any:
             plain = [a._subject if isinstance(a, Witness) else a for a in arguments]
+            self._shown.keep(plain)
             try:
-                answer = getattr(self._subject, method)(*plain)
+                with time_limit(self._limit_s):
+                    answer = getattr(self._subject, method)(*plain)
             except (KeyboardInterrupt, GeneratorExit):
                 raise  # somebody wants to stop, and not the engine
             except BaseException as error:  # SystemExit and the like end the case, not the run
                 self.answers.append(Answer(method, None, error))
                 raise EngineRaised(method, error) from error
             try:
-                value = reader(answer)
+                with time_limit(self._limit_s):
+                    value = reader(answer)
             except WrongAnswer as wanted:
                 self.answers.append(Answer(method, None, wanted))
                 raise EngineMisanswered(method, answer, str(wanted)) from wanted
-            except Exception as error:  # a lazy answer that raises, or a value that only looks like one
+            except (Exception, TookTooLong) as error:  # a lazy answer that raises, or a value that only looks like one
                 self.answers.append(Answer(method, None, error))
                 readable = f"one that can be read, and reading it raised {type(error).__name__}: {_words(error)}"
                 raise EngineMisanswered(method, answer, readable) from error
             if isinstance(reader, Opens):
-                return Witness._of_object(value, reader.protocol, self.answers)
+                return self._of_object(value, reader.protocol)
             self.answers.append(Answer(method, value))
             return value
 
@@ -128,8 +140,9 @@ def capabilities(engine: Any) -> tuple[str, ...]:
 
 def _opened(engine: Any, method: str, reader: Opens) -> list[str]:
     try:
-        specimen = getattr(engine, method)(*reader.specimen)
-    except (Exception, SystemExit):
+        with time_limit(LIMIT_S):
+            specimen = getattr(engine, method)(*reader.specimen)
+    except (Exception, SystemExit, TookTooLong):
         return []  # its requirements will say so
     declared = [name for name, member in vars(reader.protocol).items() if hasattr(member, "reader")]
     return [name for name in declared if callable(getattr(specimen, name, None))]

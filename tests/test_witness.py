@@ -1,13 +1,18 @@
 """Odd engines: whatever one does, it fails its own cases, and neither the suite nor the rest of the run."""
 
 import asyncio
+import contextlib
+import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from conformance import trial
 from conformance.adapters.reference import ReferenceEngine
@@ -15,6 +20,7 @@ from conformance.compare import Mismatch, refuses
 from conformance.suite import requirements
 from conformance.trial import Outcome, Verdict
 from conformance.witness import Witness, capabilities
+from reference.items import Item, Modality
 
 
 class Wordless(Exception):
@@ -114,6 +120,95 @@ def test_an_array_with_a_negative_stride_is_an_answer() -> None:
 
 def test_an_engine_that_empties_its_argument_does_not_empty_what_is_expected() -> None:
     assert outcome("ENCODING-02", slice_chunk=lambda embedding, spans, chunk: embedding.zero_()).verdict is Verdict.FAIL
+
+
+def spoils(*arguments: Any) -> None:
+    """Writes into whatever it is given."""
+    for argument in arguments:
+        if isinstance(argument, torch.Tensor):
+            argument.untyped_storage().fill_(7)
+        elif isinstance(argument, np.ndarray):
+            argument[...] = 7
+        elif isinstance(argument, Image.Image):
+            argument.putpixel((0, 0), 7)
+            argument.thumbnail((1, 1))
+        elif isinstance(argument, list):
+            argument.clear()
+        elif isinstance(argument, dict):
+            argument["more"] = 7
+
+
+SHOWN: dict[str, Callable[[], Any]] = {
+    "a tensor": lambda: torch.arange(6),
+    "a view": lambda: torch.arange(12).reshape(3, 4).T[1:],
+    "one row seen many times": lambda: torch.arange(3).expand(4, 3),
+    "an array": lambda: np.arange(6),
+    "an array backwards": lambda: np.arange(12)[::-2],
+    "a picture": lambda: Image.linear_gradient("L").resize((4, 3)),
+    "a list": lambda: [1, [2, 3]],
+    "a dictionary": lambda: {"a": 1},
+}
+
+
+def content(value: Any) -> Any:
+    if isinstance(value, Image.Image):
+        return value.mode, value.size, value.tobytes()
+    return value.tolist() if isinstance(value, torch.Tensor | np.ndarray) else value
+
+
+@pytest.mark.parametrize("make", SHOWN.values(), ids=SHOWN)
+def test_what_an_engine_writes_into_is_put_back(make: Callable[[], Any]) -> None:
+    value, untouched = make(), content(make())
+    case = Item(modality=Modality.IMAGE, fields={"deep": (value,)})
+    witness = Witness(type("Spoiling", (), {"identify": staticmethod(lambda item: spoils(*item.fields["deep"]) or b"x")})())
+    witness.identify(case)
+    assert content(value) != untouched
+    witness.put_back()
+    assert content(value) == untouched
+
+
+@pytest.mark.parametrize(
+    ("id", "method"), [("IDENTITY-06", "identify"), ("MERGING-01", "merge"), ("POSITIONS-01", "positions")]
+)
+def test_a_spoilt_case_is_whole_for_the_next_rule(id: str, method: str) -> None:
+    def spoiling(*arguments: Any) -> Any:
+        answer = getattr(ReferenceEngine, method)(*arguments)
+        spoils(*arguments, *(argument.feature for argument in arguments if isinstance(argument, Item)))
+        return answer
+
+    engine = type("Spoiling", (ReferenceEngine,), {method: staticmethod(spoiling)})()
+    for case in requirements[id].cases.values():
+        trial.run(requirements[id], case, engine)
+        assert trial.run(requirements[id], case, ReferenceEngine()).verdict is Verdict.PASS
+
+
+def hangs(*arguments: Any) -> None:
+    while True:
+        threading.Event().wait(10)
+
+
+def hangs_and_clings(*arguments: Any) -> None:
+    for _ in range(3):
+        with contextlib.suppress(Exception):
+            hangs()
+
+
+def trickles(*arguments: Any) -> Iterator[int]:
+    yield 1 << 62
+    hangs()
+
+
+@pytest.mark.parametrize("method", [hangs, hangs_and_clings, trickles])
+def test_an_engine_that_hangs_fails_its_case(method: Callable[..., Any]) -> None:
+    engine = type("Slow", (), {"sentinels": staticmethod(method)})()
+    with pytest.raises(AssertionError, match=r"no answer within 0\.2 s"):
+        Witness(engine, limit_s=0.2).sentinels(bytes(32))
+
+
+def test_an_engine_outside_the_main_thread_is_asked_without_a_limit() -> None:
+    engine = type("Slow", (), {"sentinels": staticmethod(lambda identity: (time.sleep(0.3), (1 << 62,))[1])})()
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(Witness(engine, limit_s=0.1).sentinels, bytes(32)).result() == (1 << 62,)
 
 
 @pytest.mark.parametrize("error", [SystemExit(1), pytest.skip.Exception("no")], ids=["exit", "skip"])

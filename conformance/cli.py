@@ -1,4 +1,4 @@
-"""The command line: run, list, quirks, explain, new-adapter."""
+"""The command line: run, accept, list, quirks, explain, new-adapter."""
 
 import difflib
 import json
@@ -105,6 +105,22 @@ def prove(
         options += [part for name in ("terminal", "cacheprovider", "warnings", "doctest") for part in ("-p", f"no:{name}")]
         pytest.main([*options, *map(str, ROOMS_WITH_CASES)], plugins=[session])
     return report.make(session, entries, time.perf_counter() - began)
+
+
+@app.command()
+def accept(
+    report_file: Annotated[Path, typer.Argument(help="What `mmproof run --json` wrote.", metavar="REPORT")],
+    list_file: Annotated[Path, typer.Argument(help="A list of known failures; written anew.", metavar="LIST")],
+) -> None:
+    """Bring a list of known failures up to date with a report; what is written about a failure stays."""
+    try:
+        text = known_failures.accept(json.loads(report_file.read_text(encoding="utf-8")), list_file)
+    except (OSError, ValueError) as error:
+        _refuse(f"{report_file}: {error}")
+    except known_failures.BadList as error:
+        _refuse(str(error))
+    list_file.write_text(text, encoding="utf-8")
+    out.print(f"{list_file}: {text.count('[[failure]]')} known failures", highlight=False)
 
 
 @app.command("list")

@@ -1,11 +1,13 @@
 """Lists of known failures: what they say, and how they are kept from rotting."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conformance import known_failures
 from conformance.known_failures import BadList, read
+from conformance.quirks import quirks
 
 ENTRY = """
 [[failure]]
@@ -56,3 +58,59 @@ def test_the_lists_that_are_shipped_can_be_read(path: Path) -> None:
     versions = {line.split('"')[1].removeprefix("==") for line in path.read_text().splitlines() if line.startswith("versions")}
     for version in versions:
         assert read(path, version)
+
+
+def finding(id: str, verdict: str, message: str = "", diagnosis: tuple[dict[str, Any], ...] = ()) -> dict[str, Any]:
+    return {"id": id, "verdict": verdict, "message": message, "diagnosis": list(diagnosis)}
+
+
+def a_report(*findings: dict[str, Any], partial: bool = False) -> dict[str, Any]:
+    return {"suite": {"partial": partial, "faults": []}, "engine": {"version": "2"}, "requirements": list(findings)}
+
+
+def test_a_list_is_brought_up_to_date(tmp_path: Path) -> None:
+    old = "# at the top\n" + "".join(
+        ENTRY.format(versions=versions).replace("SENTINELS-01", id)
+        for id, versions in [("SENTINELS-01", "==1"), ("SENTINELS-01", "==2"), ("SENTINELS-02", "==2"), ("SENTINELS-03", "==2")]
+    )
+    quirk = quirks["hash-without-shape"]
+    made = a_report(
+        finding("SENTINELS-01", "known failure", "1 of 4 cases (a): wrong"),
+        finding("SENTINELS-02", "fail", '2 of 4 cases (a, "b"): \\ other'),
+        finding("SENTINELS-03", "unexpected pass"),
+        finding("SENTINELS-04", "pass"),
+        finding("SENTINELS-05", "fail", "all"),
+        finding("IDENTITY-06", "fail", "each", ({"sentence": quirk.sentence, "bugs": quirk.bugs},)),
+    )
+    path = write(tmp_path, old)
+    path.write_text(known_failures.accept(made, path), encoding="utf-8")
+    entries = read(path, "2")
+    assert {id: (one.message, one.reason) for id, one in entries.items()} == {
+        "IDENTITY-06": ("each", quirk.sentence),
+        "SENTINELS-01": ("1 of 4", "why"),
+        "SENTINELS-02": ('2 of 4 cases (a, "b"): \\ other', "why"),
+        "SENTINELS-05": ("all", "Not looked into yet."),
+    }
+    assert list(read(path, "1")) == ["SENTINELS-01"]
+    assert path.read_text(encoding="utf-8").startswith("# at the top\n\n[[failure]]")
+    assert known_failures.accept(made, path) == path.read_text(encoding="utf-8")
+
+
+def test_a_list_begins_with_a_report(tmp_path: Path) -> None:
+    assert known_failures.accept(a_report(finding("SENTINELS-01", "fail", "x")), tmp_path / "new.toml").startswith(
+        "[[failure]]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "sentence"),
+    [
+        (a_report(partial=True), "covers a part"),
+        ({}, "no report"),
+        ([], "no report"),
+        (a_report(finding("SENTINELS-01", "error")), "errors of the suite"),
+    ],
+)
+def test_what_proves_nothing_about_the_whole_is_not_accepted(tmp_path: Path, made: Any, sentence: str) -> None:
+    with pytest.raises(BadList, match=sentence):
+        known_failures.accept(made, tmp_path / "new.toml")

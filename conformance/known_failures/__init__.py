@@ -10,17 +10,20 @@ A TOML file holds, for one engine, entries such as
     versions = "==0.5.23"
 
 An entry only counts for the versions that it names. A listed requirement that passes, fails with another message, is
-unknown or did not run is a fault of the list, and the run fails.
+unknown or did not run is a fault of the list, and the run fails. `accept` brings a list up to date with a report.
 """
 
+import json
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from conformance.bugs import bugs
 from conformance.suite import requirements
 
 FOLDER = Path(__file__).parent
@@ -65,6 +68,50 @@ def shipped(engine_name: str) -> Path | None:
     """The list that comes with mmproof for the engine of this name."""
     path = FOLDER / f"{engine_name}.toml"
     return path if path.is_file() else None
+
+
+def accept(report: Mapping[str, Any], path: Path) -> str:
+    """The text of the list at `path`, brought up to date: every requirement that failed in the report stands in it.
+
+    What is written about a failure stays, and so do entries for other versions and the comment at the top. A new one is
+    explained by the quirks of its diagnosis, where there are any. What holds or did not run goes.
+
+    report: as `mmproof run --json` writes it. Raises BadList for a report that is partial or none, and for a bad list.
+    """
+    try:
+        partial, version = report["suite"]["partial"] or report["suite"]["faults"], str(report["engine"]["version"])
+        failed = [one for one in report["requirements"] if one["verdict"] in ("fail", "known failure")]
+        if any(one["verdict"] == "error" for one in report["requirements"]):
+            raise BadList("the report holds errors of the suite itself")
+    except (KeyError, TypeError) as error:
+        raise BadList("this is no report of `mmproof run --json`") from error
+    if partial:
+        raise BadList("the report covers a part of the suite; a list takes a whole one")
+    known = read(path, version) if path.exists() else {}
+    others = [_entry(raw, path.name) for raw in _raw_entries(path)] if path.exists() else []
+    entries = [one for one in others if not _covers(one.versions, version, path.name)]
+    entries += [_accepted(one, known.get(one["id"]), version) for one in failed]
+    top = path.read_text(encoding="utf-8").partition("[[failure]]")[0].rstrip() if path.exists() else ""
+    return "\n\n".join([top] * bool(top) + [_as_toml(one) for one in sorted(entries, key=lambda one: one.requirement)]) + "\n"
+
+
+def _accepted(finding: Mapping[str, Any], known: KnownFailure | None, version: str) -> KnownFailure:
+    if known is not None:
+        stands = finding["message"].startswith(known.message)
+        return known if stands else replace(known, message=finding["message"])
+    quirks = finding["diagnosis"]
+    reason = " ".join(one["sentence"] for one in quirks) or "Not looked into yet."
+    link = "; ".join(_unique(bugs()[id].source for one in quirks for id in one["bugs"])) or "No report is known."
+    return KnownFailure(finding["id"], finding["message"], reason, link, f"=={version}")
+
+
+def _unique(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(texts))
+
+
+def _as_toml(entry: KnownFailure) -> str:
+    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in asdict(entry).items()]
+    return "\n".join(["[[failure]]", *lines])
 
 
 def _covers(versions: str, version: str, place: str) -> bool:

@@ -1,9 +1,10 @@
-"""The command line: run, accept, list, quirks, explain, new-adapter."""
+"""The command line: run, fuzz, accept, list, quirks, explain, new-adapter."""
 
 import difflib
 import json
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -20,12 +21,13 @@ from conformance.engine import METHODS, Engine, EngineNotLoaded, Profile
 from conformance.loading import load, misspelt
 from conformance.quirks import quirks
 from conformance.requirement import requirements
-from conformance.session import Selection, Session
+from conformance.session import Effort, Selection, Session
 from conformance.suite import requirements as _declared  # noqa: F401  (imports every rule)
 from conformance.time_limit import LIMIT_S
 
 HOME = Path(conformance.__file__).parent
 ROOMS_WITH_CASES = (HOME / "suite", HOME.parent / "golden")
+ROOMS_WITH_SEARCHES = (HOME.parent / "fuzz",)
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 out, err = Console(emoji=False), Console(emoji=False, stderr=True)
@@ -38,72 +40,76 @@ def mmproof() -> None:
     """Proof that a multimodal serving engine feeds its model the picture that the user sent."""
 
 
+EngineName = Annotated[str, typer.Option("--engine", help="NAME, module:object, path.py:object or quirk:NAME.")]
+OfProfile = Annotated[Profile | None, typer.Option("--profile", help="Default: what the engine's traits promise.")]
+OfStages = Annotated[list[str] | None, typer.Option("--stage", help="Only this stage; may be repeated.")]
+OfIds = Annotated[list[str] | None, typer.Option("--requirement", help="Only this requirement; may be repeated.")]
+Known = Annotated[Path | None, typer.Option(help="List of known failures; default: the one shipped for this engine.")]
+Limit = Annotated[float, typer.Option("--limit", help="Seconds that the engine may take for an answer.")]
+JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the report as JSON.")]
+HtmlFile = Annotated[Path | None, typer.Option("--html", help="Write the report as a page.")]
+JunitFile = Annotated[Path | None, typer.Option("--junit", help="Write the report as JUnit's XML.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="List every requirement; show tracebacks.")]
+
+
 @app.command()
 def run(
-    engine: Annotated[str, typer.Option(help="NAME, module:object, path.py:object or quirk:NAME.")] = "reference",
-    profile: Annotated[Profile | None, typer.Option(help="Default: what the engine's traits promise.")] = None,
-    stage: Annotated[list[str] | None, typer.Option(help="Only this stage; may be repeated.")] = None,
-    requirement: Annotated[list[str] | None, typer.Option(help="Only this requirement; may be repeated.")] = None,
+    engine: EngineName = "reference",
+    profile: OfProfile = None,
+    stage: OfStages = None,
+    requirement: OfIds = None,
     case: Annotated[list[str] | None, typer.Option(help="Only this case; may be repeated.")] = None,
-    known: Annotated[
-        Path | None, typer.Option(help="List of known failures; default: the one shipped for this engine.")
-    ] = None,
-    limit_s: Annotated[float, typer.Option("--limit", help="Seconds that the engine may take for an answer.")] = LIMIT_S,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the report as JSON.")] = None,
-    html_file: Annotated[Path | None, typer.Option("--html", help="Write the report as a page.")] = None,
-    junit_file: Annotated[Path | None, typer.Option("--junit", help="Write the report as JUnit's XML.")] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="List every requirement; show tracebacks.")] = False,
+    known: Known = None,
+    limit: Limit = LIMIT_S,
+    json_file: JsonFile = None,
+    html_file: HtmlFile = None,
+    junit_file: JunitFile = None,
+    verbose: Verbose = False,
 ) -> None:
-    """Put an engine to the proof.
+    """Put an engine to the proof: the named cases of every rule, and the vectors.
 
     Exit status: 0 it holds, 1 it does not (or its list of known failures is wrong), 2 usage, 3 a fault of the suite.
     """
-    for id in requirement or []:
-        _known(id, requirements, "requirement")
-    if limit_s <= 0:
-        _refuse(f"an engine needs more than {limit_s:g} s for an answer")
-    for name in stage or []:
-        _known(name, {one.stage: one for one in requirements.values()}, "stage")
-    try:
-        subject = load(engine)
-        listed = known or known_failures.shipped(subject.name)
-        entries = known_failures.read(listed, subject.version) if listed else {}
-    except (EngineNotLoaded, known_failures.BadList) as error:
-        if verbose:
-            raise
-        _refuse(str(error))
-    for wrong, right in misspelt(subject).items():
-        err.print(f"mmproof: the engine has a method {wrong!r}; the protocol calls it {right!r}", style="yellow", markup=False)
-    promised = getattr(subject, "traits", None)
-    selection = Selection(
-        profile=profile or (promised.profile if promised else Profile.CORE),
-        stages=tuple(stage or ()),
-        ids=tuple(requirement or ()),
-        cases=tuple(case or ()),
-    )
-    made = prove(subject, engine, selection, entries, limit_s)
-    out.print(terminal.render(made, width=out.width, verbose=verbose))
-    for path, write in ((json_file, made.write_json), (html_file, made.write_html), (junit_file, made.write_junit)):
-        if path is not None:
-            write(path)
-    raise typer.Exit(made.exit_status)
+    subject, entries = _subject(engine, known, verbose)
+    selection = _selection(subject, profile, stage, requirement, case)
+    made = prove(Session(subject, engine, selection, limit_s=_positive(limit)), entries, ROOMS_WITH_CASES)
+    _deliver(made, json_file, html_file, junit_file, verbose)
 
 
-def prove(
-    engine: Any,
-    spec: str,
-    selection: Selection,
-    entries: dict[str, known_failures.KnownFailure],
-    limit_s: float = LIMIT_S,
-) -> report.Report:
-    """Run the chosen requirements against an engine, in this process, with a progress bar where there is a terminal."""
+@app.command()
+def fuzz(
+    engine: EngineName = "reference",
+    profile: OfProfile = None,
+    stage: OfStages = None,
+    requirement: OfIds = None,
+    times: Annotated[int, typer.Option(min=1, help="How many times as many examples as by default.")] = 1,
+    seed: Annotated[int | None, typer.Option(help="Try other examples; by default they are the same in each run.")] = None,
+    known: Known = None,
+    limit: Limit = LIMIT_S,
+    json_file: JsonFile = None,
+    html_file: HtmlFile = None,
+    junit_file: JunitFile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Search for cases that break a rule, and show the smallest of each. Known failures are not searched.
+
+    Exit status: 0 none was found, 1 some were, 2 usage, 3 a fault of the suite.
+    """
+    subject, entries = _subject(engine, known, verbose)
+    selection = replace(_selection(subject, profile, stage, requirement, None), but=frozenset(entries))
+    session = Session(subject, engine, selection, limit_s=_positive(limit), effort=Effort(times, seed))
+    _deliver(prove(session, {}, ROOMS_WITH_SEARCHES), json_file, html_file, junit_file, verbose)
+
+
+def prove(session: Session, entries: dict[str, known_failures.KnownFailure], rooms: tuple[Path, ...]) -> report.Report:
+    """Run a session over the tests of some rooms, in this process, with a progress bar where there is a terminal."""
     began = time.perf_counter()
     with terminal.progress() as progress:
-        session = Session(engine, spec, selection, progress, limit_s)
+        session.progress = progress
         os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # whatever else is installed has no say in a verdict
         options = ["-c", os.devnull, "--rootdir", str(HOME.parent), "--noconftest", "--import-mode=importlib"]
         options += [part for name in ("terminal", "cacheprovider", "warnings", "doctest") for part in ("-p", f"no:{name}")]
-        pytest.main([*options, *map(str, ROOMS_WITH_CASES)], plugins=[session])
+        pytest.main([*options, *map(str, rooms)], plugins=[session])
     return report.make(session, entries, time.perf_counter() - began)
 
 
@@ -194,6 +200,50 @@ def new_adapter(name: Annotated[str, typer.Argument(help="Your engine's name; NA
         _refuse(f"{path} exists already")
     path.write_text((HOME / "adapters" / "skeleton.txt").read_text(encoding="utf-8").replace("NAME", name), encoding="utf-8")
     out.print(f"wrote {path}; now: mmproof run --engine {path}:Engine", highlight=False)
+
+
+def _subject(engine: str, known: Path | None, verbose: bool) -> tuple[Any, dict[str, known_failures.KnownFailure]]:
+    """The engine of this name, and its known failures."""
+    try:
+        subject = load(engine)
+        listed = known or known_failures.shipped(subject.name)
+        entries = known_failures.read(listed, subject.version) if listed else {}
+    except (EngineNotLoaded, known_failures.BadList) as error:
+        if verbose:
+            raise
+        _refuse(str(error))
+    for wrong, right in misspelt(subject).items():
+        err.print(f"mmproof: the engine has a method {wrong!r}; the protocol calls it {right!r}", style="yellow", markup=False)
+    return subject, entries
+
+
+def _selection(
+    subject: Any, profile: Profile | None, stages: list[str] | None, ids: list[str] | None, cases: list[str] | None
+) -> Selection:
+    for id in ids or []:
+        _known(id, requirements, "requirement")
+    for name in stages or []:
+        _known(name, {one.stage: one for one in requirements.values()}, "stage")
+    promised = getattr(subject, "traits", None)
+    chosen = profile or (promised.profile if promised else Profile.CORE)
+    return Selection(chosen, tuple(stages or ()), tuple(ids or ()), tuple(cases or ()))
+
+
+def _deliver(
+    made: report.Report, json_file: Path | None, html_file: Path | None, junit_file: Path | None, verbose: bool
+) -> None:
+    """Print a report, write it where it is wanted, and leave with its exit status."""
+    out.print(terminal.render(made, width=out.width, verbose=verbose))
+    for path, write in ((json_file, made.write_json), (html_file, made.write_html), (junit_file, made.write_junit)):
+        if path is not None:
+            write(path)
+    raise typer.Exit(made.exit_status)
+
+
+def _positive(seconds: float) -> float:
+    if seconds <= 0:
+        _refuse(f"an engine needs more than {seconds:g} s for an answer")
+    return seconds
 
 
 def _known(name: str, known: dict[str, Any], kind: str) -> str:

@@ -236,6 +236,11 @@ def _not_applicable(session: Session, one: Requirement, known: KnownFailure | No
 def _reproduce(session: Session, one: Requirement, failing: tuple[str, ...]) -> str:
     if not failing:
         return ""
+    if failing[0].startswith("fuzz:"):
+        effort = session.effort
+        times = f" --times {effort.times}" if effort.times > 1 else ""
+        seed = f" --seed {effort.seed}" if effort.seed is not None else ""
+        return f"mmproof fuzz --engine {session.spec} --requirement {one.id}{times}{seed}"
     return f"mmproof run --engine {session.spec} --requirement {one.id} --case {failing[0]}"
 
 

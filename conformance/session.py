@@ -19,20 +19,32 @@ from conformance.witness import Witness, capabilities
 
 
 @dataclass(frozen=True, slots=True)
+class Effort:
+    """How hard to search for cases.
+
+    times: how many times as many examples as in CI. seed: other examples than CI's; None: CI's.
+    """
+
+    times: int = 1
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Selection:
     """Which requirements to run; empty means all.
 
-    profile: `core` alone, or the exact values of one scheme beside it.
+    profile: `core` alone, or the exact values of one scheme beside it. but: requirements that are left out.
     """
 
     profile: Profile = Profile.CORE
     stages: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
     cases: tuple[str, ...] = ()
+    but: frozenset[str] = frozenset()
 
     @property
     def is_partial(self) -> bool:
-        return bool(self.stages or self.ids or self.cases)
+        return bool(self.stages or self.ids or self.cases or self.but)
 
     def includes(self, requirement: Requirement) -> bool:
         """Whether a requirement is part of this run, whatever the engine can do."""
@@ -40,6 +52,7 @@ class Selection:
             requirement.profile in (Profile.CORE, self.profile)
             and (not self.stages or requirement.stage in self.stages)
             and (not self.ids or requirement.id in self.ids)
+            and requirement.id not in self.but
         )
 
 
@@ -66,7 +79,8 @@ class Progress:
 class Session:
     """A pytest plugin that puts an engine to the proof.
 
-    spec: how the engine was named. limit_s: how many seconds it may take to answer one question. capabilities: its
+    spec: how the engine was named. limit_s: how many seconds it may take to answer one question. effort: how hard a search
+    is to try. capabilities: its
     methods. planned: how many cases of each applicable requirement were collected. not_applicable: for each other one the
     methods that the engine lacks. results: in the order in which they ran. faults: what kept the suite itself from running.
     """
@@ -76,6 +90,7 @@ class Session:
     selection: Selection
     progress: Progress = field(default_factory=Progress)
     limit_s: float = LIMIT_S
+    effort: Effort = Effort()
     capabilities: tuple[str, ...] = ()
     planned: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     not_applicable: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -91,6 +106,10 @@ class Session:
         witness = Witness(self.engine, spec=self.spec, limit_s=self.limit_s)
         yield witness
         witness.put_back()
+
+    @pytest.fixture(name="effort")
+    def _effort(self) -> Effort:
+        return self.effort
 
     def pytest_configure(self, config: pytest.Config) -> None:
         config.addinivalue_line("markers", "requirement(id): the requirement that a test stands for")

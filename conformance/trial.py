@@ -42,8 +42,13 @@ def judge(error: BaseException | None, answers: list[Answer]) -> Outcome:
     if error is None:
         return Outcome(Verdict.PASS, "", tuple(answers))
     if isinstance(error, AssertionError):
-        return Outcome(Verdict.FAIL, _printable(str(error)) or "the rule does not hold", tuple(answers))
+        return Outcome(Verdict.FAIL, _printable(_words(error)) or "the rule does not hold", tuple(answers))
     return Outcome(Verdict.ERROR, _printable(f"{type(error).__name__}: {error}"), tuple(answers))
+
+
+def _words(error: BaseException) -> str:
+    """What an error says, and the case that a search noted on it."""
+    return "\n".join([str(error), *getattr(error, "__notes__", [])])
 
 
 def _printable(text: str) -> str:

@@ -36,6 +36,43 @@ def test_a_failing_engine_is_diagnosed_and_its_reproduction_reproduces(tmp_path:
     assert "1 of 1 cases (beyond-30-bits)" in again
 
 
+def test_a_search_shows_the_smallest_case_and_how_to_find_it_again(tmp_path: Path) -> None:
+    searched = ("fuzz", "--engine", "quirk:hash-without-shape", "--requirement", "IDENTITY-06")
+    printed = mmproof(*searched, "--times", "2", "--seed", "7", cwd=tmp_path, status=1)
+    assert "1 of 1 cases (fuzz:test_any_two_shapes): the identities of different shapes must differ" in printed
+    assert "Failing test case: search(" in printed
+    assert f"{' '.join(searched[1:])} --times 2 --seed 7" in printed
+    assert "1 of 1 applicable requirements hold" in mmproof("fuzz", "--requirement", "IDENTITY-06", cwd=tmp_path)
+
+
+def test_known_failures_are_not_searched(tmp_path: Path) -> None:
+    entry = {"requirement": "IDENTITY-06", "message": "x", "reason": "x", "link": "x", "versions": ">=0"}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in entry.items()]
+    (tmp_path / "known.toml").write_text("\n".join(["[[failure]]", *lines]))
+    searched = ("fuzz", "--engine", "quirk:hash-without-shape", "--requirement", "IDENTITY-06")
+    assert "nothing ran" in mmproof(*searched, "--known", "known.toml", cwd=tmp_path, status=3)
+
+
+def test_a_report_is_accepted_as_a_list_that_the_next_run_holds_to(tmp_path: Path) -> None:
+    (tmp_path / "acme.py").write_text(ACME)
+    mmproof("run", "--engine", "acme.py:Engine", "--json", "r.json", cwd=tmp_path, status=1)
+    assert "known failures" in mmproof("accept", "r.json", "acme.toml", cwd=tmp_path)
+    assert "known failure" in mmproof("run", "--engine", "acme.py:Engine", "--known", "acme.toml", cwd=tmp_path)
+
+
+ACME = """
+class Engine:
+    name, version = "acme", "1"
+
+    def sentinels_from_hash(self, number):
+        return [(1 << 62) - 1] * 4
+
+    def check_vocabulary(self, size):
+        if size > 10_000_000:
+            raise ValueError("too large")
+"""
+
+
 def test_the_name_of_an_engine_is_no_emoji(tmp_path: Path) -> None:
     (tmp_path / "acme.py").write_text("class boom:\n    def __init__(self): raise ValueError('no')\n")
     assert "acme.py:boom: making it failed" in mmproof("run", "--engine", "acme.py:boom", cwd=tmp_path, status=2)

@@ -427,6 +427,12 @@ def pictures_that_touch() -> bool:
     return rope_index([9, 5, 5, 5, 5, 10], [[1, 2, 4], [1, 2, 4]])[2] == [0, 1, 2, 3, 4, 5]
 
 
+@fails("PIPELINE-08")
+def start_token_at_the_end() -> bool:
+    """A prompt with a picture that ends with the start token, which a user may type, is an index out of range."""
+    return error(lambda: rope_index([9, 5, 5, 5, 5, 10, 1, 9], [[1, 4, 4]])) == "IndexError"
+
+
 @fails("POSITIONS-12")
 def a_second_by_default() -> bool:
     """A video whose seconds are missing takes 1 second a frame."""

@@ -64,6 +64,8 @@ SPELLINGS = {
     "accents": "Où est le café ? {cup}",
     "other-scripts": "これは何ですか {eye} 🙂",
     "special-tokens": "<|vision_pad|>{eye}<|object_ref_start|>a cat<|object_ref_end|>",
+    "start-marker-at-the-end": "{eye} What does it mean? <|vision_start|>",
+    "end-marker-at-the-start": "<|vision_end|> and {eye}",
     "no-picture": "There is nothing to see.",
     "several": "{rocket}{coffee} and {eye}.",
 }

@@ -20,11 +20,14 @@ from reference import placeholders as _placeholders
 from reference import planning as _planning
 from reference import positions as _positions
 from reference import prefix_cache as _prefix_cache
+from reference import preprocessing as _preprocessing
 from reference import pruning as _pruning
 from reference import scheduling as _scheduling
 from reference import sentinels as _sentinels
 from reference.encoder_cache import EncoderCache as _EncoderCache
 from reference.items import Chunk, Item
+from reference.lifecycle import requests as _requests
+from reference.lifecycle import turns as _turns
 from reference.media import decoding as _decoding
 from reference.media import fetching as _fetching
 from reference.media import sampling as _sampling
@@ -71,6 +74,10 @@ class ReferenceEngine:
     sentinels = staticmethod(_sentinels.sentinels)
     sentinels_from_hash = staticmethod(_sentinels.sentinels_from_hash)
     check_vocabulary = staticmethod(_sentinels.check_vocabulary)
+
+    # preprocessing
+    preprocessing_key = staticmethod(_preprocessing.preprocessing_key)
+    open_preprocessor = staticmethod(_preprocessing.Preprocessor)
 
     # scheduling
     @staticmethod
@@ -127,6 +134,13 @@ class ReferenceEngine:
     fit_length = staticmethod(_merging.fit_length)
     merge = staticmethod(_merging.merge)
     merge_deepstack = staticmethod(_merging.merge_deepstack)
+
+    # lifecycle
+    join_turn = staticmethod(_turns.join_turn)
+    join_positions = staticmethod(_turns.join_positions)
+    join_modalities = staticmethod(_turns.join_modalities)
+    join_padded = staticmethod(_turns.join_padded)
+    open_lifecycle = staticmethod(_requests.LiveRequests)
 
     # pipeline
     @staticmethod

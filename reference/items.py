@@ -19,7 +19,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from enum import Enum, IntEnum
 from itertools import pairwise
-from operator import index
+from operator import attrgetter, index
 from types import MappingProxyType
 from typing import Any
 
@@ -66,8 +66,9 @@ class Span:
     last: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "first", _integer(self.first, "a position"))
-        object.__setattr__(self, "last", _integer(self.last, "a position"))
+        if type(self.first) is not int or type(self.last) is not int:
+            object.__setattr__(self, "first", _integer(self.first, "a position"))
+            object.__setattr__(self, "last", _integer(self.last, "a position"))
         if not 0 <= self.first <= self.last:
             raise ValueError(f"a span runs from 0 <= first to first <= last, not from {self.first} to {self.last}")
 
@@ -241,7 +242,7 @@ class MropeLayout:
 
 def all_spans(items: Iterable[Item]) -> list[Span]:
     """The spans of all items by position."""
-    return sorted(span for item in items for span in item.spans)
+    return sorted([span for item in items for span in item.spans], key=attrgetter("first"))
 
 
 def check_disjoint(spans: Iterable[Span]) -> None:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reference.items import Item, Span, all_spans, check_within
-from reference.sentinels import fill, item_sentinels
+from reference.sentinels import fill, sentinel_table
 
 
 def find_spans(input_ids: NDArray[np.int64], token_id: int) -> tuple[Span, ...]:
@@ -44,10 +44,9 @@ def pad_spans(input_ids: NDArray[np.int64], items: Sequence[Item]) -> NDArray[np
     """
     padded = _checked(input_ids).copy()
     check_within(all_spans(items), len(padded))
-    for item in items:
-        values = item_sentinels(item)
-        for span in item.spans:
-            padded[span.first : span.stop] = fill(values, len(span))
+    owners = np.repeat(np.arange(len(items)), [len(item.spans) for item in items])
+    spans = [(span.first, span.last + 1) for item in items for span in item.spans]
+    _fill(padded, spans, sentinel_table(items)[owners])
     return padded
 
 
@@ -67,18 +66,20 @@ def pad_pairs(
     """
     padded = _checked(input_ids).copy()
     ends = _ends_by_start(pairs, item_starts)
-    values = [item_sentinels(item) for item in items]
+    values = sentinel_table(items)
+    slices = _pair_up(input_ids, ends)
     begun = 0
-    for start, end in _pair_up(input_ids, ends):
-        token = int(input_ids[start])
+    owners = []
+    for token, start, _ in slices:
         begun += token in item_starts
         if begun == 0:
             raise ValueError(f"the slice that token {token} starts at position {start} comes before any item start")
         if begun > len(items):
             raise ValueError(f"token {token} at position {start} starts item {begun}, but the request has {len(items)}")
-        padded[start + 1 : end] = fill(values[begun - 1], end - start - 1)
+        owners.append(begun - 1)
     if begun < len(items):
         raise ValueError(f"the request has {len(items)} items, but only {begun} item starts in {len(padded)} positions")
+    _fill(padded, [(start + 1, end) for _, start, end in slices], values[owners])
     return padded
 
 
@@ -103,6 +104,15 @@ def _checked(input_ids: NDArray[np.int64]) -> NDArray[np.int64]:
     return input_ids
 
 
+def _fill(padded: NDArray[np.int64], spans: Sequence[tuple[int, int]], values: NDArray[np.int64]) -> None:
+    """Write to each span (first position, stop) its sentinels int64 [spans, 4] in turn; those of one length in one step."""
+    firsts, stops = np.array(spans, dtype=np.int64).reshape(-1, 2).T
+    lengths = stops - firsts
+    for length in np.unique(lengths).tolist():
+        alike = lengths == length
+        padded[firsts[alike, None] + np.arange(length)] = fill(values[alike], length)
+
+
 def _ends_by_start(pairs: Sequence[tuple[int, int]], item_starts: Collection[int]) -> dict[int, int]:
     """Which end token closes which start token, after a check that no token has two meanings."""
     ends = dict(pairs)
@@ -113,24 +123,24 @@ def _ends_by_start(pairs: Sequence[tuple[int, int]], item_starts: Collection[int
     return ends
 
 
-def _pair_up(input_ids: NDArray[np.int64], ends: dict[int, int]) -> list[tuple[int, int]]:
-    """The positions of each start token and of the end token that closes it."""
+def _pair_up(input_ids: NDArray[np.int64], ends: dict[int, int]) -> list[tuple[int, int, int]]:
+    """Each start token, its position, and that of the end token that closes it."""
     boundaries = np.flatnonzero(np.isin(input_ids, np.array([*ends.keys(), *ends.values()], dtype=np.int64)))
-    found: list[tuple[int, int]] = []
-    opened: int | None = None
+    found: list[tuple[int, int, int]] = []
+    opened: tuple[int, int] | None = None
     for position, token in zip(boundaries.tolist(), input_ids[boundaries].tolist(), strict=True):
         if opened is None and token in ends:
-            opened = position
+            opened = token, position
         elif opened is None:
             raise ValueError(f"the end token {token} at position {position} closes nothing")
-        elif token == ends[int(input_ids[opened])]:
-            found.append((opened, position))
+        elif token == ends[opened[0]]:
+            found.append((*opened, position))
             opened = None
         else:
             raise ValueError(
-                f"token {token} at position {position} stands inside the pair that token {input_ids[opened]} opened at "
-                f"position {opened}; that pair ends with token {ends[int(input_ids[opened])]}"
+                f"token {token} at position {position} stands inside the pair that token {opened[0]} opened at "
+                f"position {opened[1]}; that pair ends with token {ends[opened[0]]}"
             )
     if opened is not None:
-        raise ValueError(f"the start token {input_ids[opened]} at position {opened} is never closed")
+        raise ValueError(f"the start token {opened[0]} at position {opened[1]} is never closed")
     return found

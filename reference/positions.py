@@ -1,7 +1,8 @@
 """Positions: where each position of a prompt lies in time, height and width (M-RoPE).
 
 A language model that rotates by three numbers takes, for each position of a prompt, a *triple*. Text counts up alike on
-all three axes. A picture stays at one time, and its tokens count rows and columns; a video counts frames as well.
+all three axes. A picture stays at one time, and its tokens count rows and columns; a video counts frames as well. A recording counts as
+text does.
 
 1. Media count from where they begin: the largest number before them, on any axis, plus 1. Text after them goes on at the
    largest number in them, on any axis, plus 1. So no number is used by two parts of a prompt.
@@ -14,6 +15,8 @@ all three axes. A picture stays at one time, and its tokens count rows and colum
    sum over the whole prompt is the *delta*: a token at position n of the sequence, generated later, is at n + delta.
 5. The time of Qwen2.5-VL is `frame * seconds * tokens_per_second` in float32, multiplied from left to right and cut off:
    the original code does so. Of 0.7 s at 25 a second, frame 6 is at 104, and not at 105.
+6. A video in which its recording is interleaved (Qwen2.5-Omni, Qwen3-Omni) and that recording count from the same number
+   on, each by itself: what is seen and heard at one time has one time. Spans say which position is whose.
 
 Sources: the papers of Qwen2-VL, Qwen2.5-VL and Qwen3-VL; SGLang 0.5.23, `get_rope_index`, `get_rope_index_glm4v`,
 `extend_mrope_positions_for_retracted_request` and `_extend_session_image_inputs`. Qwen3-VL and GLM-4V number alike: each
@@ -21,10 +24,14 @@ frame is a picture of its own, behind its timestamp.
 Disagreements: transformers 5.24 goes on after a video at its larger side and leaves its time out, so that a long video
 overlaps the text behind it. It multiplies seconds by tokens per second first; vLLM does all of it in float64. SGLang
 extends from the temporal axis alone, takes 1 second a grid where none is given, and numbers media without a grid as text.
-Not here: audio, and audio in video (the Omni models). An item of audio is an error.
+Behind a video with its recording, transformers and SGLang go on at the largest number of the last piece alone, so that the
+text overlaps a video that outlasts its recording; vLLM takes both. In Qwen2.5-Omni transformers gives one number to the two
+start tokens of such a video, and one to its two end tokens; vLLM counts them as the text that they are. Qwen3-Omni keeps
+fractions of time in transformers and SGLang; here they are cut off.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from itertools import pairwise
 from math import isfinite
 from typing import NamedTuple
 
@@ -40,12 +47,22 @@ GRIDS = {Modality.IMAGE: "image_grid_thw", Modality.VIDEO: "video_grid_thw"}
 
 
 class Shape(NamedTuple):
-    """How a span is laid out: in so many frames, rows and columns of tokens; each frame takes so many seconds."""
+    """How media are laid out: in so many frames, rows and columns of tokens; each frame takes so many seconds."""
 
     frames: int
     rows: int
     columns: int
     seconds: float
+
+
+class Film(NamedTuple):
+    """A video with its recording in it: the positions that both fill together, from the same number on."""
+
+    first: int
+    stop: int
+    shape: Shape
+    video: Item
+    audio: Item
 
 
 def positions(input_ids: NDArray[np.int64], items: Sequence[Item], layout: MropeLayout) -> tuple[Triples, int]:
@@ -54,23 +71,33 @@ def positions(input_ids: NDArray[np.int64], items: Sequence[Item], layout: Mrope
     input_ids: int64 [n]; only their number matters.
     items: in any order. A picture has the field `image_grid_thw`, a video `video_grid_thw`: frames, height and width in
     patches; with `layout.tokens_per_second` a video has `second_per_grid_ts`, too. A picture is one span; a video is one
-    span, or with `layout.frames_apart` one for each frame.
+    span, or with `layout.frames_apart` one for each frame. A recording is any spans. A video with the field
+    `use_audio_in_video` (true) and the recording that begins in it, or right behind it, fill their positions together.
 
     Raises ValueError for a grid that does not fill the spans of its item, is not divisible by the merge size or is none,
-    for seconds that are not positive, for audio, and when spans overlap or end outside the prompt; UnknownField for a
-    field that is missing.
+    for seconds that are not positive, for a video without the recording that it should have or with a gap in both, and
+    when spans overlap or end outside the prompt; UnknownField for a field that is missing.
     """
     length = len(input_ids)
     check_within(all_spans(items), length)
-    spans = [(span, shape) for item in items for span, shape in _laid_out(item, layout)]
-    blocks = {shape: _block(shape, layout) for shape in {shape for _, shape in spans}}
-    extents = {shape: int(block.max()) + 1 for shape, block in blocks.items()}
+    films = [_film(item, items, layout) for item in items if has_audio(item)]
+    firsts = _firsts(items, layout)
+    blocks = {shape: _block(shape, layout) for shape in {*firsts, *(film.shape for film in films)}}
     shift = np.zeros(length + 1, dtype=np.int64)
-    for span, shape in spans:
-        shift[span.stop] = extents[shape] - len(span)
-    triples = np.tile(np.arange(length, dtype=np.int64) + np.cumsum(shift[:-1]), (3, 1))
-    for span, shape in spans:
-        triples[:, span.first : span.stop] = blocks[shape] + triples[0, span.first]
+    for shape, places in firsts.items():
+        count = blocks[shape].shape[1]
+        shift[places + count] = _next(blocks[shape]) - count
+    for film in films:
+        shift[film.stop] = max(_next(blocks[film.shape]), film.audio.token_count) - (film.stop - film.first)
+    triples = np.broadcast_to(np.arange(length, dtype=np.int64) + np.cumsum(shift[:-1]), (3, length)).copy()
+    for shape, places in firsts.items():
+        inside, origins = places[:, None] + np.arange(blocks[shape].shape[1]), triples[0, places, None]
+        for axis, numbers in zip(triples, blocks[shape], strict=True):
+            axis[inside] = origins + numbers
+    for film in films:
+        origin = triples[0, film.first]
+        triples[:, _filled(film.video)] = blocks[film.shape] + origin
+        triples[:, _filled(film.audio)] = np.arange(film.audio.token_count) + origin
     return triples, int(shift.sum())
 
 
@@ -101,10 +128,61 @@ def chunk_positions(triples: Triples, chunk: Chunk) -> Triples:
     return triples[:, chunk.prefix : chunk.stop]
 
 
-def _laid_out(item: Item, layout: MropeLayout) -> list[tuple[Span, Shape]]:
-    """The spans of an item, each with its shape."""
-    if item.modality not in GRIDS:
-        raise ValueError(f"{item.modality.name.lower()} has no place in time, height and width in {layout.family!r}")
+def has_audio(item: Item) -> bool:
+    """Whether an item is a video in which its recording is interleaved."""
+    return bool(item.fields.get("use_audio_in_video")) and item.modality is Modality.VIDEO
+
+
+def _firsts(items: Sequence[Item], layout: MropeLayout) -> dict[Shape, NDArray[np.int64]]:
+    """For each shape the first positions of the spans that have it."""
+    alike: dict[Hashable, list[Item]] = {}
+    for item in items:
+        if item.modality in GRIDS and not has_audio(item):
+            name = GRIDS[item.modality]
+            alike.setdefault((name, *item.read(name), item.fields.get("second_per_grid_ts")), []).append(item)
+    found: dict[Shape, list[int]] = {}
+    for group in alike.values():
+        shape = _shape(group[0], layout)
+        count, each = (shape.frames, 1) if layout.frames_apart else (1, shape.frames)
+        expected = [each * shape.rows * shape.columns] * count
+        if wrong := [item for item in group if [len(span) for span in item.spans] != expected]:
+            name = GRIDS[wrong[0].modality]
+            raise ValueError(
+                f"{name} {list(wrong[0].read(name))} needs {count} spans of {expected[0]} positions, "
+                f"not {_lengths(wrong[0].spans)}"
+            )
+        firsts = found.setdefault(shape._replace(frames=each), [])
+        firsts += [span.first for item in group for span in item.spans]
+    return {shape: np.array(firsts, dtype=np.int64) for shape, firsts in found.items()}
+
+
+def _film(video: Item, items: Sequence[Item], layout: MropeLayout) -> Film:
+    """A video and the recording that begins in it or right behind it."""
+    shape = _shape(video, layout)
+    expected = shape.frames * shape.rows * shape.columns
+    if video.token_count != expected:
+        raise ValueError(f"a video of {shape.frames} frames needs {expected} positions, not {_lengths(video.spans)}")
+    first, behind = video.spans[0].first, video.spans[-1].stop
+    inside = [item for item in items if item.modality is Modality.AUDIO and item.spans]
+    inside = [item for item in inside if first <= item.spans[0].first <= behind]
+    if len(inside) != 1:
+        raise ValueError(f"one recording begins in the video at {first} to {behind - 1} or right behind it, not {len(inside)}")
+    spans = all_spans([video, *inside])
+    for before, after in pairwise(spans):
+        if before.stop != after.first:
+            raise ValueError(
+                f"a video and its recording fill positions without a gap, but one lies between {before} and {after}"
+            )
+    return Film(first, spans[-1].stop, shape, video, inside[0])
+
+
+def _filled(item: Item) -> NDArray[np.int64]:
+    """The positions of an item, in the order of its rows."""
+    return np.concatenate([np.arange(span.first, span.stop) for span in item.spans])
+
+
+def _shape(item: Item, layout: MropeLayout) -> Shape:
+    """The shape of a picture or a video."""
     name = GRIDS[item.modality]
     frames, rows, columns = _grid(item.read(name), name, layout)
     if item.modality is Modality.IMAGE and frames != 1:
@@ -112,13 +190,7 @@ def _laid_out(item: Item, layout: MropeLayout) -> list[tuple[Span, Shape]]:
     seconds = 1.0
     if layout.tokens_per_second is not None and item.modality is Modality.VIDEO:
         seconds = _seconds(item.read("second_per_grid_ts"))
-    count, each = (frames, 1) if layout.frames_apart else (1, frames)
-    expected = each * rows * columns
-    if len(item.spans) != count or any(len(span) != expected for span in item.spans):
-        raise ValueError(
-            f"{name} {list(item.read(name))} needs {count} spans of {expected} positions, not {_lengths(item.spans)}"
-        )
-    return [(span, Shape(each, rows, columns, seconds)) for span in item.spans]
+    return Shape(frames, rows, columns, seconds)
 
 
 def _grid(thw: Sequence[int], name: str, layout: MropeLayout) -> tuple[int, int, int]:

@@ -14,6 +14,7 @@ length SGLang returns a few sentinels or none; here it is an error.
 """
 
 import hashlib
+from collections.abc import Iterable
 from typing import TypeAlias
 
 import numpy as np
@@ -36,7 +37,7 @@ def sentinels(identity: bytes) -> Sentinels:
     """
     if len(identity) != IDENTITY_BYTES:
         raise ValueError(f"an identity has {IDENTITY_BYTES} bytes, this one has {len(identity)}")
-    return _derive(identity)
+    return _only(_derive([identity]))
 
 
 def sentinels_from_hash(value: int) -> Sentinels:
@@ -46,7 +47,7 @@ def sentinels_from_hash(value: int) -> Sentinels:
     """
     if not 0 <= value < 1 << 64:
         raise ValueError(f"an item's hash is an unsigned 64-bit number, not {value}")
-    return _derive(value.to_bytes(8, "big"))
+    return _only(_derive([value.to_bytes(8, "big")]))
 
 
 def item_sentinels(item: Item) -> Sentinels:
@@ -54,21 +55,23 @@ def item_sentinels(item: Item) -> Sentinels:
 
     Raises ValueError for an item that has neither: without them it could not be told from another.
     """
-    if item.caller_hash is not None:
-        return sentinels_from_hash(item.caller_hash)
-    if item.identity is None:
-        raise ValueError(f"this {item.modality.name.lower()} has no identity yet; identify it before padding")
-    return sentinels(item.identity)
+    return _only(sentinel_table([item]))
 
 
-def fill(values: Sentinels, length: int) -> NDArray[np.int64]:
-    """The ids of one span of `length` positions: the sentinels in turn, beginning with the first.
+def sentinel_table(items: Iterable[Item]) -> NDArray[np.int64]:
+    """The sentinels of many items, int64 [items, 4]. Raises ValueError as `item_sentinels` does."""
+    return _derive(map(_seed, items))
 
-    Raises ValueError for a negative length.
+
+def fill(values: Sentinels | NDArray[np.int64], length: int) -> NDArray[np.int64]:
+    """The ids int64 [length] of a span of `length` positions: the sentinels in turn, beginning with the first.
+
+    Of many spans of one length, given int64 [spans, 4], the ids int64 [spans, length]. Raises ValueError for a negative
+    length.
     """
     if length < 0:
         raise ValueError(f"a span cannot have {length} positions")
-    return np.resize(np.array(values, dtype=np.int64), length)
+    return np.asarray(values, dtype=np.int64)[..., np.arange(length) % 4]
 
 
 def check_vocabulary(size: int) -> None:
@@ -80,8 +83,21 @@ def check_vocabulary(size: int) -> None:
         raise ValueError(f"a vocabulary of {size} ids reaches into the sentinels, which begin at {SHIFT}")
 
 
-def _derive(seed: bytes) -> Sentinels:
-    digest = hashlib.sha256(_TAG + seed).digest()
-    words = (int.from_bytes(digest[first : first + 8], "big") for first in range(0, 32, 8))
-    a, b, c, d = (SHIFT + (word & _LOW_62_BITS) for word in words)
+def _seed(item: Item) -> bytes:
+    if item.caller_hash is not None:
+        return item.caller_hash.to_bytes(8, "big")
+    if item.identity is None:
+        raise ValueError(f"this {item.modality.name.lower()} has no identity yet; identify it before padding")
+    return item.identity
+
+
+def _derive(seeds: Iterable[bytes]) -> NDArray[np.int64]:
+    """One row of four for each seed."""
+    digests = b"".join([hashlib.sha256(_TAG + seed).digest() for seed in seeds])
+    words = np.frombuffer(digests, dtype=">u8").reshape(-1, 4)
+    return (SHIFT + (words & _LOW_62_BITS)).astype(np.int64)
+
+
+def _only(table: NDArray[np.int64]) -> Sentinels:
+    a, b, c, d = table[0].tolist()
     return a, b, c, d

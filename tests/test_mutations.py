@@ -41,16 +41,16 @@ MUTATIONS = [
     Mutation(
         "words of a digest are big-endian",
         "sentinels",
-        '(digest[first : first + 8], "big")',
-        '(digest[first : first + 8], "little")',
+        '">u8"',
+        '"<u8"',
         "SENTINELS-06",
     ),
     Mutation("a vocabulary of exactly the limit is taken", "sentinels", "if size > SHIFT", "if size >= SHIFT", "SENTINELS-09"),
     Mutation(
         "every span begins with the first sentinel",
         "sentinels",
-        "np.array(values, dtype=np.int64)",
-        "np.array(values[length % 4 :] + values[: length % 4], dtype=np.int64)",
+        "np.arange(length) % 4",
+        "(np.arange(length) - length) % 4",
         "PLACEHOLDERS-05",
     ),
     Mutation("the modality is part of the identity", "identity", "_number(item.modality), ", "", "IDENTITY-10"),
@@ -153,8 +153,8 @@ MUTATIONS = [
     Mutation(
         "text goes on behind the time of a video",
         "positions",
-        "int(block.max()) + 1",
-        "int(block[1:].max()) + 1",
+        "_next(blocks[shape]) - count",
+        "_next(blocks[shape][1:]) - count",
         "POSITIONS-01",
     ),
     Mutation(
@@ -164,7 +164,13 @@ MUTATIONS = [
         "block[0].astype(np.float32) * (seconds * rate)",
         "POSITIONS-13",
     ),
-    Mutation("frames that are apart have no time", "positions", "(frames, 1) if", "(frames, frames) if", "POSITIONS-05"),
+    Mutation(
+        "frames that are apart have no time",
+        "positions",
+        "(shape.frames, 1) if",
+        "(shape.frames, shape.frames) if",
+        "POSITIONS-05",
+    ),
     Mutation(
         "a reply goes on behind the largest number on any axis",
         "positions",

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from conformance.oracles import positions as oracle
 from conformance.suite.positions_cases import regrid
-from conformance.world.mrope import GLM4V, LAYOUTS, QWEN2_5_VL, QWEN2_VL, QWEN3_VL, Medium, Script, image, video, write
+from conformance.world.mrope import LAYOUTS, QWEN2_5_VL, QWEN2_VL, QWEN3_VL, Medium, Script, image, video, write
 from conformance.world.torchvision_cpu import complete_torchvision
 from fuzz.search import SEARCH
 from fuzz.strategies.scripts import media
@@ -126,10 +126,6 @@ def unusual(**fields: Any) -> Callable[[], Any]:
         (unusual(second_per_grid_ts=float("inf")), "not inf"),
         (lambda: right.positions(*regrid(write(QWEN2_VL, image(2, 4)), (2, 4, 4))), "a picture has 1 frame"),
         (lambda: right.positions(*regrid(write(QWEN3_VL, video(2, 1, 1)), (1, 2, 4))), r"needs 1 spans of 2 positions"),
-        (
-            lambda: right.positions(np.arange(3), (Item(modality=Modality.AUDIO, spans=(Span(0, 1),)),), GLM4V),
-            "audio has no place in time, height and width in 'glm4v'",
-        ),
         (
             lambda: right.positions(np.arange(3), write(QWEN2_VL, 5, image(1, 1)).items, QWEN2_VL),
             "ends outside a prompt of 3 positions",

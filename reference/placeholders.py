@@ -45,8 +45,9 @@ def pad_spans(input_ids: NDArray[np.int64], items: Sequence[Item]) -> NDArray[np
     padded = _checked(input_ids).copy()
     check_within(all_spans(items), len(padded))
     owners = np.repeat(np.arange(len(items)), [len(item.spans) for item in items])
-    spans = [(span.first, span.last + 1) for item in items for span in item.spans]
-    _fill(padded, spans, sentinel_table(items)[owners])
+    spans = [span for item in items for span in item.spans]
+    firsts, lasts = [span.first for span in spans], [span.last for span in spans]
+    _fill(padded, firsts, lasts, sentinel_table(items)[owners])
     return padded
 
 
@@ -79,7 +80,7 @@ def pad_pairs(
         owners.append(begun - 1)
     if begun < len(items):
         raise ValueError(f"the request has {len(items)} items, but only {begun} item starts in {len(padded)} positions")
-    _fill(padded, [(start + 1, end) for _, start, end in slices], values[owners])
+    _fill(padded, [start + 1 for _, start, _ in slices], [end - 1 for _, _, end in slices], values[owners])
     return padded
 
 
@@ -93,8 +94,9 @@ def token_modalities(length: int, items: Sequence[Item]) -> NDArray[np.int8]:
     check_within(all_spans(items), length)
     modalities = np.zeros(length, dtype=np.int8)
     for item in items:
+        number = int(item.modality)
         for span in item.spans:
-            modalities[span.first : span.stop] = item.modality
+            modalities[span.first : span.last + 1] = number
     return modalities
 
 
@@ -104,13 +106,13 @@ def _checked(input_ids: NDArray[np.int64]) -> NDArray[np.int64]:
     return input_ids
 
 
-def _fill(padded: NDArray[np.int64], spans: Sequence[tuple[int, int]], values: NDArray[np.int64]) -> None:
-    """Write to each span (first position, stop) its sentinels int64 [spans, 4] in turn; those of one length in one step."""
-    firsts, stops = np.array(spans, dtype=np.int64).reshape(-1, 2).T
-    lengths = stops - firsts
+def _fill(padded: NDArray[np.int64], firsts: list[int], lasts: list[int], values: NDArray[np.int64]) -> None:
+    """Write to each span its sentinels int64 [spans, 4] in turn; to those of one length in one step."""
+    starts = np.array(firsts, dtype=np.int64)
+    lengths = np.array(lasts, dtype=np.int64) - starts + 1
     for length in np.unique(lengths).tolist():
         alike = lengths == length
-        padded[firsts[alike, None] + np.arange(length)] = fill(values[alike], length)
+        padded[starts[alike, None] + np.arange(length)] = fill(values[alike], length)
 
 
 def _ends_by_start(pairs: Sequence[tuple[int, int]], item_starts: Collection[int]) -> dict[int, int]:

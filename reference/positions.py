@@ -1,8 +1,8 @@
 """Positions: where each position of a prompt lies in time, height and width (M-RoPE).
 
 A language model that rotates by three numbers takes, for each position of a prompt, a *triple*. Text counts up alike on
-all three axes. A picture stays at one time, and its tokens count rows and columns; a video counts frames as well. A recording counts as
-text does.
+all three axes, and so does a recording. A picture stays at one time, and its tokens count rows and columns; a video counts
+frames as well.
 
 1. Media count from where they begin: the largest number before them, on any axis, plus 1. Text after them goes on at the
    largest number in them, on any axis, plus 1. So no number is used by two parts of a prompt.
@@ -30,6 +30,7 @@ start tokens of such a video, and one to its two end tokens; vLLM counts them as
 fractions of time in transformers and SGLang; here they are cut off.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from math import isfinite
@@ -80,7 +81,7 @@ def positions(input_ids: NDArray[np.int64], items: Sequence[Item], layout: Mrope
     """
     length = len(input_ids)
     check_within(all_spans(items), length)
-    films = [_film(item, items, layout) for item in items if has_audio(item)]
+    films = _films(items, layout)
     firsts = _firsts(items, layout)
     blocks = {shape: _block(shape, layout) for shape in {*firsts, *(film.shape for film in films)}}
     shift = np.zeros(length + 1, dtype=np.int64)
@@ -156,24 +157,28 @@ def _firsts(items: Sequence[Item], layout: MropeLayout) -> dict[Shape, NDArray[n
     return {shape: np.array(firsts, dtype=np.int64) for shape, firsts in found.items()}
 
 
-def _film(video: Item, items: Sequence[Item], layout: MropeLayout) -> Film:
-    """A video and the recording that begins in it or right behind it."""
-    shape = _shape(video, layout)
-    expected = shape.frames * shape.rows * shape.columns
-    if video.token_count != expected:
-        raise ValueError(f"a video of {shape.frames} frames needs {expected} positions, not {_lengths(video.spans)}")
-    first, behind = video.spans[0].first, video.spans[-1].stop
-    inside = [item for item in items if item.modality is Modality.AUDIO and item.spans]
-    inside = [item for item in inside if first <= item.spans[0].first <= behind]
-    if len(inside) != 1:
-        raise ValueError(f"one recording begins in the video at {first} to {behind - 1} or right behind it, not {len(inside)}")
-    spans = all_spans([video, *inside])
-    for before, after in pairwise(spans):
-        if before.stop != after.first:
-            raise ValueError(
-                f"a video and its recording fill positions without a gap, but one lies between {before} and {after}"
-            )
-    return Film(first, spans[-1].stop, shape, video, inside[0])
+def _films(items: Sequence[Item], layout: MropeLayout) -> list[Film]:
+    """Each video that has audio, with the recording that begins in it or right behind it."""
+    videos = [item for item in items if has_audio(item)]
+    recordings = sorted((item for item in items if item.modality is Modality.AUDIO and item.spans), key=_start)
+    films = []
+    for video in videos:
+        shape = _shape(video, layout)
+        if video.token_count != (expected := shape.frames * shape.rows * shape.columns):
+            raise ValueError(f"a video of {shape.frames} frames needs {expected} positions, not {_lengths(video.spans)}")
+        first, behind = video.spans[0].first, video.spans[-1].stop
+        own = recordings[bisect_left(recordings, first, key=_start) : bisect_right(recordings, behind, key=_start)]
+        if len(own) != 1:
+            raise ValueError(f"one recording begins in the video from {first} on, or right behind it, and not {len(own)}")
+        spans = all_spans([video, *own])
+        if any(before.stop != after.first for before, after in pairwise(spans)):
+            raise ValueError(f"a video and its recording fill their positions without a gap, which {spans} have")
+        films.append(Film(first, spans[-1].stop, shape, video, own[0]))
+    return films
+
+
+def _start(item: Item) -> int:
+    return item.spans[0].first
 
 
 def _filled(item: Item) -> NDArray[np.int64]:

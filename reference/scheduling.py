@@ -187,7 +187,7 @@ class _Room(NamedTuple):
 def _tabulate(length: int, items: Sequence[Item], budget: Budget, prefix: int = 0) -> _Prompt:
     check_within(all_spans(items), length)
     placed = [
-        (max(next(span.first for span in item.spans if span.last >= prefix), prefix), item.spans[-1].last, item.token_count)
+        (_first_left(item, prefix), item.spans[-1].last, item.token_count)
         for item in items
         if item.spans and item.spans[-1].last >= prefix
     ]
@@ -203,6 +203,13 @@ def _tabulate(length: int, items: Sequence[Item], budget: Budget, prefix: int = 
         np.add.at(depth, [last + 1 for _, last in uncut], -1)
         ends = ends[depth.cumsum()[ends] == 0]
     return _Prompt(length, begun.cumsum(), ended.cumsum(), np.append(ends, length))
+
+
+def _first_left(item: Item, prefix: int) -> int:
+    """The first position of an item that the prefix leaves."""
+    if item.spans[0].first >= prefix:
+        return item.spans[0].first
+    return max(next(span.first for span in item.spans if span.last >= prefix), prefix)
 
 
 def _room(budget: Budget) -> _Room:

@@ -195,7 +195,7 @@ MUTATIONS = [
     Mutation(
         "an item that the prefix cuts is encoded",
         "scheduling",
-        "(max(next(span.first for span in item.spans if span.last >= prefix), prefix), item",
+        "(_first_left(item, prefix), item",
         "(item.spans[0].first, item",
         "SCHEDULING-07",
     ),

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 
 from conformance.engine import Profile, Traits
-from conformance.protocol.media import Clip, FetchPolicy
+from conformance.protocol.media import Clip, FetchPolicy, VideoLimits
 from conformance.protocol.pipeline import Prefill
 from conformance.protocol.scheduling import Budget, DecoderPart
 from conformance.world.checkpoint import Checkpoint
@@ -16,6 +16,7 @@ from reference import encoding as _encoding
 from reference import identity as _identity
 from reference import merging as _merging
 from reference import pipeline as _pipeline
+from reference import pipeline_ranks as _pipeline_ranks
 from reference import placeholders as _placeholders
 from reference import planning as _planning
 from reference import positions as _positions
@@ -28,9 +29,11 @@ from reference.encoder_cache import EncoderCache as _EncoderCache
 from reference.items import Chunk, Item
 from reference.lifecycle import requests as _requests
 from reference.lifecycle import turns as _turns
+from reference.media import audio as _audio
 from reference.media import decoding as _decoding
 from reference.media import fetching as _fetching
 from reference.media import sampling as _sampling
+from reference.media import video as _video
 from reference.media.policy import FetchPolicy as _FetchPolicy
 
 
@@ -54,6 +57,14 @@ class ReferenceEngine:
     def sample_frames(clip: Clip, rate: float | None, max_frames: int) -> tuple[list[int], list[float]]:
         """`reference.media.sampling.sample_frames` of the same clip."""
         return _sampling.sample_frames(_sampling.Clip(clip.first, clip.length, clip.fps), rate, max_frames)
+
+    @staticmethod
+    def decode_video(data: bytes, rate: float | None, max_frames: int, limits: VideoLimits) -> _video.DecodedVideo:
+        """`reference.media.video.decode_video` within the same limits."""
+        same = _video.VideoLimits(limits.max_pixels, limits.max_source_frames, limits.max_duration_s)
+        return _video.decode_video(data, rate, max_frames, same)
+
+    decode_audio = staticmethod(_audio.decode_audio)
 
     # planning
     count_image_tokens = staticmethod(_planning.count_image_tokens)
@@ -134,6 +145,9 @@ class ReferenceEngine:
     fit_length = staticmethod(_merging.fit_length)
     merge = staticmethod(_merging.merge)
     merge_deepstack = staticmethod(_merging.merge_deepstack)
+
+    # pipeline_ranks
+    rank_input = staticmethod(_pipeline_ranks.rank_input)
 
     # lifecycle
     join_turn = staticmethod(_turns.join_turn)

@@ -1,4 +1,4 @@
-"""From a URL, a data URI, a file or bytes to decoded pixels, and the frames of a video that are worth decoding."""
+"""From a URL, a data URI, a file or bytes to decoded pixels, the frames of a video and the samples of a recording."""
 
 import socket
 from collections.abc import Callable, Sequence
@@ -50,6 +50,31 @@ class Clip:
     fps: float
 
 
+@dataclass(frozen=True, slots=True)
+class VideoLimits:
+    """The largest numbers that are taken, all inclusive: pixels of a frame, frames of the whole video, its seconds."""
+
+    max_pixels: int
+    max_source_frames: int
+    max_duration_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedVideo:
+    """The frames that are shown, and the video that they are from.
+
+    pixels: uint8 [n, height, width, 3], RGB, upright; n is at least 1. indices: the number of each in the whole video, from
+    0, in the order in which frames are shown, ascending. times: the seconds from the first frame of the video to each.
+    fps: the frames in a second of the whole video. length: their number.
+    """
+
+    pixels: NDArray[np.uint8]
+    indices: Sequence[int]
+    times: Sequence[float]
+    fps: float
+    length: int
+
+
 def frames_and_times(value: Any) -> tuple[tuple[int, ...], tuple[float, ...]]:
     """A pair: frame numbers, and as many times in seconds."""
     wanted = "a pair: the numbers of frames, and as many times in seconds"
@@ -68,8 +93,30 @@ def pixels(value: Any) -> NDArray[np.uint8]:
     return np.ascontiguousarray(value)
 
 
+def video(value: Any) -> DecodedVideo:
+    """A `DecodedVideo`, or anything with its fields."""
+    wanted = "an object with the fields of DecodedVideo: pixels, indices, times, fps and length"
+    try:
+        frames, indices, times = value.pixels, answer.integers(value.indices), tuple(map(float, value.times))
+        fps, length = float(value.fps), answer.integer(value.length)
+    except (AttributeError, TypeError, ValueError):
+        raise answer.WrongAnswer(wanted) from None
+    if not isinstance(frames, np.ndarray) or frames.dtype != np.uint8 or frames.ndim != 4 or frames.shape[3] != 3:
+        raise answer.WrongAnswer(f"{wanted}; pixels are a uint8 array [n, height, width, 3]")
+    if not len(frames) == len(indices) == len(times):
+        raise answer.WrongAnswer(f"{wanted}; there are as many indices and times as frames")
+    return DecodedVideo(np.ascontiguousarray(frames), indices, times, fps, length)
+
+
+def samples(value: Any) -> NDArray[np.float32]:
+    """A float32 array [n]."""
+    if not isinstance(value, np.ndarray) or value.dtype != np.float32 or value.ndim != 1:
+        raise answer.WrongAnswer("a float32 array [n]")
+    return np.ascontiguousarray(value)
+
+
 class Media(Protocol):
-    """From a URL, a data URI, a file or bytes to decoded pixels, and the frames of a video that are worth decoding."""
+    """From a URL, a data URI, a file or bytes to decoded pixels, the frames of a video and the samples of a recording."""
 
     @returns(pixels)
     def decode_image(self, data: bytes, background: Colour, max_pixels: int) -> NDArray[np.uint8]:
@@ -99,4 +146,24 @@ class Media(Protocol):
         rate: frames to show for each second of the clip (see the trait `frame_multiple`); None: as many as may be.
         max_frames: never more than this many. Frames are numbered, and times counted, from the beginning of the video,
         which the clip is a part of. Raises ValueError for a clip without frames, and for rates that are not positive.
+        """
+
+    @returns(video)
+    def decode_video(self, data: bytes, rate: float | None, max_frames: int, limits: VideoLimits) -> DecodedVideo:
+        """The frames of a video that a model is shown: those that `sample_frames` chooses of the whole video.
+
+        rate, max_frames: as for `sample_frames`; a clip of less than one sampled frame shows one. Frames are turned as their
+        display matrix asks. limits: an adapter sets the engine's own limits to them, and leaves out those that it has not.
+        Raises ValueError for what is beyond a limit, for data that are no video, and for data without frames. A video that
+        ends early or is damaged is refused, or shown as far as it is whole.
+        """
+
+    @returns(samples)
+    def decode_audio(self, data: bytes, target_rate: int, max_duration_s: float) -> NDArray[np.float32]:
+        """The recording in a file as one channel, the mean of its channels: float32 [n], a full unit being 1.0.
+
+        target_rate: samples in a second of the answer; n is the number of samples in the file times this and divided by
+        the file's own rate, rounded either way, and at least 1. max_duration_s: inclusive, of the recording.
+        Raises ValueError for more seconds than that, for data that are no recording, and for one without samples. A
+        recording that ends early is refused, or heard as far as it is there.
         """

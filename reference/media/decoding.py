@@ -107,7 +107,7 @@ def to_pixels(picture: Image.Image, background: Colour = WHITE, *, grey_bits: in
     Raises MediaError for a mode without a stated range (F, LAB) and for "I" outside 16 bits.
     """
     picture.load()
-    pixels = _composite(*_split(picture, grey_bits), np.array(background, dtype=np.uint16))
+    pixels = composite(*_split(picture, grey_bits), np.array(background, dtype=np.uint16))
     turn = TURNS.get(_orientation(picture))
     return pixels if turn is None else np.array(Image.fromarray(pixels).transpose(turn))
 
@@ -173,7 +173,7 @@ def _check_png_length(data: bytes) -> None:
         raise MediaError(f"the header of the PNG promises {expected} bytes of pixels, but there are {found}")
 
 
-def _composite(colours: Pixels, alpha: Pixels | None, background: NDArray[np.uint16]) -> Pixels:
+def composite(colours: Pixels, alpha: Pixels | None, background: NDArray[np.uint16]) -> Pixels:
     """round((colour * alpha + background * (255 - alpha)) / 255), which fits 16 bits on the way."""
     if alpha is None:
         return colours

@@ -65,6 +65,10 @@ class Traits:
     backgrounds: who chooses the colour behind transparent pixels: the caller, or the engine.
     animations: what becomes of an animated picture: its first frame is the picture, or it is refused.
     frame_multiple: the number of frames that are sampled by rate is a multiple of this, rounded either way.
+    deepstack_ranks: which pipeline ranks may own a layer that takes deepstack rows: any, or the first only, and another
+        split is refused.
+    draft_positions: where a draft model stands that takes the embedding of one token and the hidden state of the token
+        before it: at the position of the hidden state, as it was trained with EAGLE, or of the embedded token.
     profile: whose exact values the engine promises beside the core ("core": nobody's).
     """
 
@@ -81,6 +85,8 @@ class Traits:
     backgrounds: Literal["caller", "engine"] = "caller"
     animations: Literal["first frame", "reject"] = "first frame"
     frame_multiple: int = 1
+    deepstack_ranks: Literal["any", "first"] = "any"
+    draft_positions: Literal["hidden state", "token"] = "hidden state"
     profile: Profile = Profile.CORE
 
 

@@ -44,16 +44,22 @@ class Script(NamedTuple):
         return f"line {number} ({self.lines[number]})"
 
 
-def script(prompts: Mapping[str, str], *lines: str, cache_rows: int = 0, embedded: str = "") -> Script:
-    """A script on drawn prompts. embedded: the letters of media that come with the encoder's rows and not with a feature."""
-    return Script({name: drawn(name, drawing, embedded) for name, drawing in prompts.items()}, lines, cache_rows)
+def script(
+    prompts: Mapping[str, str], *lines: str, cache_rows: int = 0, embedded: str = "", numbers: Mapping[str, int] = FIRST
+) -> Script:
+    """A script on drawn prompts. Arguments as of `drawn`."""
+    return Script({name: drawn(name, drawing, embedded, numbers) for name, drawing in prompts.items()}, lines, cache_rows)
 
 
-def drawn(name: str, drawing: str, embedded: str = "") -> Request:
-    """A drawing as a request, its media with content."""
+def drawn(name: str, drawing: str, embedded: str = "", numbers: Mapping[str, int] = FIRST) -> Request:
+    """A drawing as a request, its media with content.
+
+    embedded: the letters of media that come with the encoder's rows and not with a feature. numbers: of the media that
+    the letters stand for; two letters may stand for one.
+    """
     ids, items = draw(drawing)
     letters = dict.fromkeys(letter for letter in drawing if letter in FIRST)
-    filled = [_medium(letter, item, letter in embedded) for letter, item in zip(letters, items, strict=True)]
+    filled = [_medium(numbers[letter], item, letter in embedded) for letter, item in zip(letters, items, strict=True)]
     return Request(id=name, input_ids=ids, items=tuple(filled))
 
 
@@ -78,6 +84,7 @@ class Player:
         self.ends: dict[str, int] = {}
         self.running: dict[str, str] = {}
         self.finished: dict[str, Request] = {}
+        self.generated = 0
 
     def do(self, line: str) -> Any:
         operation, *words = line.split()
@@ -86,8 +93,7 @@ class Player:
         if operation == "admit":
             return self.admit(*words)
         if operation == "reply":
-            begun, self.ends[words[0]] = self.ends[words[0]], self.ends[words[0]] + int(words[1])
-            return self.requests.reply(words[0], [REPLY[n % len(REPLY)] for n in range(begun, self.ends[words[0]])])
+            return self.reply(words[0], int(words[1]))
         if operation == "cached":
             self.at[words[0]] = int(words[1])
             return None
@@ -111,6 +117,12 @@ class Player:
         kept = self.finished[session].items if session in self.finished else ()
         items = tuple(_hollow(item) if _named(kept, item) else item for item in request.items)
         return self.requests.admit(Request(id=id, input_ids=request.input_ids, items=items), session, None)
+
+    def reply(self, id: str, count: int) -> Any:
+        """No two requests say the same."""
+        tokens = [REPLY[(self.generated + n) % len(REPLY)] for n in range(count)]
+        self.generated, self.ends[id] = self.generated + count, self.ends[id] + count
+        return self.requests.reply(id, tokens)
 
     def step(self, lengths: Mapping[str, int]) -> dict[str, Any]:
         chunks = {id: Chunk(self.at[id], min(length, self.ends[id] - self.at[id])) for id, length in lengths.items()}
@@ -195,8 +207,7 @@ class PlainRequests:
         return torch.stack(found)
 
 
-def _medium(letter: str, item: Item, is_embedded: bool) -> Item:
-    number = FIRST[letter]
+def _medium(number: int, item: Item, is_embedded: bool) -> Item:
     made = medium(item.modality, number, *((span.first, span.last) for span in item.spans))
     feature = made.feature.to(DTYPES[number])
     known = Item(modality=made.modality, spans=made.spans, feature=feature, identity=made.identity)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from conformance.oracles.lifecycle import Script, drawn, script
+from conformance.oracles.lifecycle import FIRST, Script, drawn, script
 from reference.items import Chunk, Request
 
 ONE = {"a": "..iiii.."}
@@ -10,6 +10,9 @@ TWO = {"a": "..iiii..", "b": ".jjj.kk."}
 SHARED = {"a": "..iiii..", "b": ".iiii.jj", "c": "iiii"}
 MIXED = {"a": ".ii.vv.vv.aaa.", "b": "bb.ww.jj"}
 SESSION = {"a": ".iii.", "b": ".iii...jj.", "c": ".iii...jj..kk"}
+
+TWICE = FIRST | {"j": FIRST["i"]}
+"""What i and j are in some scripts: the same picture."""
 
 CHUNKS = {
     "whole": script(ONE, "admit a", "step a 8", "finish a"),
@@ -20,7 +23,7 @@ CHUNKS = {
     "a-reply-of-placeholders": script(ONE, "admit a", "reply a 5", "step a 9", "step a 9", "finish a"),
     "together": script(TWO, "admit a", "admit b", "step a 3 b 4", "step a 5 b 4", "finish a", "finish b"),
     "one-joins-later": script(TWO, "admit a", "step a 3", "admit b", "step a 2 b 8", "step a 3", "finish a", "finish b"),
-    "the-same-picture-twice": script({"a": ".ii.ii."}, "admit a", "step a 3", "step a 4", "finish a"),
+    "the-same-picture-twice": script({"a": ".ii.jj."}, "admit a", "step a 3", "step a 4", "finish a", numbers=TWICE),
     "the-same-picture-in-two": script(SHARED, "admit a", "admit b", "step a 8 b 8", "finish a", "finish b"),
     "embedded": script(TWO, "admit a", "admit b", "step a 4 b 3", "step a 4 b 5", "finish b", "finish a", embedded="ik"),
     "embedded-in-one-request": script(SHARED, "admit a", "step a 8", "finish a", embedded="i"),
@@ -77,8 +80,8 @@ SHARING = {
     "before-it-was-needed": script(SHARED, "admit a", "admit b", "abort a", "step b 8", "finish b"),
     "two-of-three-end": script(SHARED, "admit a", "admit b", "admit c", "step a 8 b 8 c 2", "finish a", "abort b", "step c 2",
                                "retract c", "step c 4", "finish c"),
-    "twice-in-the-one-that-ends": script({"a": ".ii.ii.", "b": "ii."}, "admit a", "admit b", "step a 7", "finish a", "step b 3",
-                                         "retract b", "step b 3", "finish b"),
+    "twice-in-the-one-that-ends": script({"a": ".ii.jj.", "b": "ii."}, "admit a", "admit b", "step a 7", "finish a", "step b 3",
+                                         "retract b", "step b 3", "finish b", numbers=TWICE),
     "the-same-in-another-length": script({"a": ".ii.", "b": ".iii."}, "admit a", "admit b", "step a 4 b 5", "finish a",
                                          "retract b", "step b 5", "finish b"),
 }  # fmt: skip
@@ -132,9 +135,10 @@ ENDED = {
 NAMES = {
     "a-name-of-another": script({"a": ".ii", "aa": ".jj", "ab": "ww."}, "admit a", "admit aa", "admit ab", "step a 2 aa 2",
                                 "abort a", "step aa 1 ab 3", "finish aa", "finish ab"),
-    "again-after-an-abort": script(ONE, "admit a", "step a 5", "reply a 2", "abort a", "admit a", "step a 8", "finish a"),
+    "again-after-an-abort": script(ONE, "admit a", "step a 5", "reply a 2", "abort a", "admit a", "step a 8", "reply a 1",
+                                   "step a 1", "finish a"),
     "again-after-its-end": script(ONE, "admit a", "step a 8", "reply a 2", "step a 2", "finish a", "admit a", "step a 3",
-                                  "step a 5", "finish a"),
+                                  "step a 5", "reply a 3", "step a 3", "finish a"),
     "again-while-retracted": script(ONE, "admit a", "step a 5", "retract a", "abort a", "admit a", "step a 8", "finish a"),
     "a-session-like-a-request": script({"s": ".ii", "a": ".jj"}, "admit s", "admit a s", "step a 3", "finish a", "close s",
                                        "step s 3", "finish s"),

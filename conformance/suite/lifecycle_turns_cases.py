@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from conformance.oracles.lifecycle_turns import BOS, Join, join, modalities, padding, tables, written
-from conformance.world.mrope import GLM4V, QWEN2_5_VL, QWEN2_VL, QWEN3_VL, image, video
+from conformance.world.mrope import GLM4V, QWEN2_5_VL, QWEN2_VL, QWEN3_VL, bare, image, video
 
 TEXTS = {
     "two-turns": join("...", "..", "...."),
@@ -98,6 +98,7 @@ STRIPPED_TABLES = {
     "nothing-else": tables(QWEN2_VL, written(QWEN2_VL, [2, P23], 1, [1], bos=1)),
     "timed-video": tables(QWEN2_5_VL, written(QWEN2_5_VL, [2, P23], 3, [1, video(3, 1, 2, 0.5), 2], bos=1)),
     "no-reply": tables(QWEN2_VL, written(QWEN2_VL, [2, P23], 0, [1, P32, 1], bos=1)),
+    "behind-a-picture": tables(QWEN2_VL, written(QWEN2_VL, [2, bare(P23)], 0, [1, P32, 1], bos=1)),
 }
 MODALITIES = {
     **{name: modalities(case) for name, case in (PICTURES | CUT).items()},

@@ -4,6 +4,7 @@ Turns are drawn as in `conformance.world.prompts`, or written as in `conformance
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from conformance.oracles import placeholders
 from conformance.oracles.lifecycle_turns import Join, Padding, Tables, whole
 from conformance.requirement import SGLANG, SHOULD, requirement
 from conformance.suite import lifecycle_turns_cases as cases
-from reference.items import Request
+from reference.items import Item, Request
 
 WHAT = "the positions (time, height, width) of the whole conversation"
 
@@ -22,6 +23,12 @@ def at(request: Request) -> Callable[[int], str]:
     """Names a position and what is there."""
     owners = placeholders.owners(len(request.input_ids), request.items)
     return lambda n: f"position {n} ({'text' if owners[n] is None else f'item {owners[n]}'} in the whole)"
+
+
+def content(item: Item) -> tuple[Any, ...]:
+    """All of an item but its place."""
+    feature = None if item.feature is None else np.asarray(item.feature).tolist()
+    return item.identity, item.modality, item.format, feature, dict(item.fields)
 
 
 def expect_items(observed: Request, expected: Request) -> None:
@@ -40,23 +47,21 @@ def test_a_turn_follows_the_reply(engine: Engine, case: Join) -> None:
 @requirement("LIFECYCLE-02", needs="join_turn", cases=cases.PICTURES | cases.TEXTS, bugs=("N03",))
 def test_every_item_keeps_its_tokens(engine: Engine, case: Join) -> None:
     """The items of a conversation MUST be those of the history and of the turn, each at the same tokens as before."""
-    expect_items(engine.join_turn(*case), whole(case))
+    expected = whole(case)
+    expect_items(engine.join_turn(*case), expected)
 
 
 @requirement("LIFECYCLE-03", needs="join_turn", cases=cases.CARRIED, bugs=("N04",))
 def test_an_item_changes_nothing_but_its_place(engine: Engine, case: Join) -> None:
     """Features, fields and identities of history and turn MUST come through a join unchanged."""
     observed, before = engine.join_turn(*case).items, [*case.history.items, *case.turn.items]
-    same(len(observed), len(before), "the number of items after a join and before")
-    for joined, item in zip(observed, before, strict=True):
-        equal(joined.feature, item.feature, "the feature", where="number {}".format)
-        same((joined.identity, dict(joined.fields)), (item.identity, dict(item.fields)), "identity and fields of an item")
+    equal([content(item) for item in observed], [content(item) for item in before], "the items", where="item {}".format)
 
 
 @requirement("LIFECYCLE-04", needs="join_turn", cases=cases.STRIPPED, bugs=("N04",))
 def test_a_second_beginning_of_sequence_is_dropped(engine: Engine, case: Join) -> None:
     """A turn that begins with the beginning-of-sequence token MUST lose it behind a history, and its items MUST move along."""
-    observed, expected = engine.join_turn(*case), whole(case)
+    expected, observed = whole(case), engine.join_turn(*case)
     equal(observed.input_ids, expected.input_ids, "the ids", where=at(expected))
     expect_items(observed, expected)
 
@@ -64,7 +69,7 @@ def test_a_second_beginning_of_sequence_is_dropped(engine: Engine, case: Join) -
 @requirement("LIFECYCLE-05", needs="join_turn", cases=cases.UNSTRIPPED)
 def test_no_other_token_is_dropped(engine: Engine, case: Join) -> None:
     """A first turn MUST keep its beginning-of-sequence token, and any turn whatever else it says."""
-    observed, expected = engine.join_turn(*case), whole(case)
+    expected, observed = whole(case), engine.join_turn(*case)
     equal(observed.input_ids, expected.input_ids, "the ids", where=at(expected))
     expect_items(observed, expected)
 
@@ -72,7 +77,7 @@ def test_no_other_token_is_dropped(engine: Engine, case: Join) -> None:
 @requirement("LIFECYCLE-06", needs="join_turn", cases=cases.CUT)
 def test_a_cut_takes_what_lies_behind_it(engine: Engine, case: Join) -> None:
     """Of a history that is cut, the items behind the cut MUST go with their tokens, and the turn MUST follow the cut."""
-    observed, expected = engine.join_turn(*case), whole(case)
+    expected, observed = whole(case), engine.join_turn(*case)
     equal(observed.input_ids, expected.input_ids, "the ids", where=at(expected))
     expect_items(observed, expected)
 
@@ -118,7 +123,7 @@ def test_positions_are_those_of_the_whole(engine: Engine, case: Tables) -> None:
     equal(observed.T, case.expected.T, WHAT)
 
 
-@requirement("LIFECYCLE-12", needs="join_positions", cases=cases.TABLES | cases.GAPS, bugs=("N02",))
+@requirement("LIFECYCLE-12", needs="join_positions", cases=cases.TABLES, bugs=("N02",))
 def test_delta_is_that_of_the_whole(engine: Engine, case: Tables) -> None:
     """The delta of a conversation MUST be one number, the largest position plus 1, minus the length of the whole."""
     _, delta = engine.join_positions(*case[:4])
@@ -135,9 +140,8 @@ def test_a_table_is_filled_up_or_cut(engine: Engine, case: Tables) -> None:
 @requirement("LIFECYCLE-14", needs="join_positions", cases=cases.STRIPPED_TABLES, bugs=("N04",))
 def test_a_stripped_turn_loses_a_position(engine: Engine, case: Tables) -> None:
     """Where a turn loses its first token, its M-RoPE positions MUST lose the first one, and all others MUST move along."""
-    observed, delta = engine.join_positions(*case[:4])
+    observed, _ = engine.join_positions(*case[:4])
     equal(observed.T, case.expected.T, WHAT)
-    equal(delta, int(case.expected.max()) + 1 - case.expected.shape[1], "the delta")
 
 
 @requirement("LIFECYCLE-15", needs="join_modalities", cases=cases.MODALITIES)

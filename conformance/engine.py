@@ -25,6 +25,7 @@ from conformance.protocol.pipeline import Pipeline
 from conformance.protocol.pipeline_ranks import PipelineRanks
 from conformance.protocol.placeholders import Placeholders
 from conformance.protocol.planning import FAMILIES, Planning
+from conformance.protocol.positions import FAMILIES as NUMBERED
 from conformance.protocol.positions import Positions
 from conformance.protocol.prefix_cache import PrefixCaches
 from conformance.protocol.preprocessing import Preprocessing
@@ -62,6 +63,7 @@ class Traits:
     prefix_page: the one page size of its prefix caches; None: whatever is asked for.
     prefix_items: whether a matched prefix may end inside an item ("cut") or not ("whole").
     planned_families: the families of models whose tokens the engine counts from sizes; others are not asked for.
+    numbered_families: the families of models whose positions the engine numbers; others are not asked for.
     backgrounds: who chooses the colour behind transparent pixels: the caller, or the engine.
     animations: what becomes of an animated picture: its first frame is the picture, or it is refused.
     frame_multiple: the number of frames that are sampled by rate is a multiple of this, rounded either way.
@@ -82,6 +84,7 @@ class Traits:
     prefix_page: int | None = None
     prefix_items: Literal["cut", "whole"] = "cut"
     planned_families: tuple[str, ...] = FAMILIES
+    numbered_families: tuple[str, ...] = NUMBERED
     backgrounds: Literal["caller", "engine"] = "caller"
     animations: Literal["first frame", "reject"] = "first frame"
     frame_multiple: int = 1

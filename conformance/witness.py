@@ -124,7 +124,7 @@ def capabilities(engine: Any) -> tuple[str, ...]:
     The methods of what an `open_…` method returns are looked for on a specimen and listed as `open_….method`. A method
     that has one form for each family of models is listed with each that the engine plans, as `count_….family`.
     """
-    families = (getattr(engine, "traits", None) or Traits()).planned_families
+    traits = getattr(engine, "traits", None) or Traits()
     found = []
     for method in METHODS:
         if not _has(engine, method):
@@ -134,7 +134,9 @@ def capabilities(engine: Any) -> tuple[str, ...]:
         if isinstance(reader, Opens):
             found += [f"{method}.{name}" for name in _opened(engine, method, reader)]
         if hasattr(vars(Planning).get(method), "reader"):
-            found += [f"{method}.{family}" for family in families]
+            found += [f"{method}.{family}" for family in traits.planned_families]
+        if method == "positions":
+            found += [f"{method}.{family}" for family in traits.numbered_families]
     return tuple(found)
 
 

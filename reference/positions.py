@@ -129,6 +129,24 @@ def chunk_positions(triples: Triples, chunk: Chunk) -> Triples:
     return triples[:, chunk.prefix : chunk.stop]
 
 
+def rotary_axes(sections: tuple[int, int, int], interleaved: bool) -> NDArray[np.int64]:
+    """Which axis rotates each frequency, 0 time, 1 height, 2 width: int64 [sum of the sections].
+
+    sections: how many frequencies each axis rotates. Interleaved, the axes take turns, as long as height and width have any
+    left; the rest is time's. Raises ValueError for a section below 0, and for sections that run out before their turns do.
+    """
+    if min(sections) < 0:
+        raise ValueError(f"an axis rotates 0 frequencies or more, not {sections}")
+    if not interleaved:
+        return np.repeat(np.arange(3), sections)
+    axes = np.zeros(sum(sections), dtype=np.int64)
+    for axis in (1, 2):
+        axes[axis : 3 * sections[axis] : 3] = axis
+    if np.bincount(axes, minlength=3).tolist() != list(sections):
+        raise ValueError(f"{len(axes)} frequencies are too few for time, height and width to take turns {sections} times")
+    return axes
+
+
 def has_audio(item: Item) -> bool:
     """Whether an item is a video in which its recording is interleaved."""
     return bool(item.fields.get("use_audio_in_video")) and item.modality is Modality.VIDEO

@@ -25,6 +25,7 @@ from reference import preprocessing as _preprocessing
 from reference import pruning as _pruning
 from reference import scheduling as _scheduling
 from reference import sentinels as _sentinels
+from reference import speculation as _speculation
 from reference.encoder_cache import EncoderCache as _EncoderCache
 from reference.items import Chunk, Item
 from reference.lifecycle import requests as _requests
@@ -129,6 +130,7 @@ class ReferenceEngine:
     extend_positions = staticmethod(_positions.extend_positions)
     stitch_positions = staticmethod(_positions.stitch_positions)
     chunk_positions = staticmethod(_positions.chunk_positions)
+    rotary_axes = staticmethod(_positions.rotary_axes)
 
     # pruning
     retained_count = staticmethod(_pruning.retained_count)
@@ -148,6 +150,11 @@ class ReferenceEngine:
 
     # pipeline_ranks
     rank_input = staticmethod(_pipeline_ranks.rank_input)
+
+    # speculation
+    draft_embeddings = staticmethod(_speculation.draft_embeddings)
+    draft_positions = staticmethod(_speculation.draft_positions)
+    propose_ngram = staticmethod(_speculation.propose_ngram)
 
     # lifecycle
     join_turn = staticmethod(_turns.join_turn)

@@ -31,8 +31,10 @@ def is_clear(frames: int, seconds: float, tokens_per_second: float) -> bool:
 
 def triples(script: Script, clock: Clock = exact_time) -> NDArray[np.int64]:
     """Each position in turn: text is one more than the largest number so far; media count from there."""
-    laid_out = {place: triple for item in script.items for place, triple in places(item, script.layout, clock).items()}
-    firsts = {span.first for item in script.items for span in item.spans}
+    seen = [item for item in script.items if item.modality is not Modality.AUDIO]
+    laid_out = {place: triple for item in seen for place, triple in places(item, script.layout, clock).items()}
+    laid_out |= {place: triple for item in seen if is_film(item) for place, triple in heard(script, item).items()}
+    firsts = {span.first for item in seen for span in (item.spans[:1] if is_film(item) else item.spans)}
     walked: list[tuple[int, int, int]] = []
     largest, origin = -1, 0
     for position in range(len(script.input_ids)):
@@ -60,6 +62,35 @@ def places(item: Item, layout: MropeLayout, clock: Clock = exact_time) -> dict[i
         time = clock(frame, seconds, layout.tokens_per_second or 1) if timed else frame
         found[position] = (0 if layout.frames_apart else time, row, column)
     return found
+
+
+def is_film(item: Item) -> bool:
+    """Whether a video has its recording in it."""
+    return "use_audio_in_video" in item.fields
+
+
+def soundtrack(script: Script, film: Item) -> Item:
+    """The first recording that begins behind the first position of a film."""
+    recordings = [item for item in script.items if item.modality is Modality.AUDIO]
+    return min((item for item in recordings if item.spans[0] > film.spans[0]), key=lambda item: item.spans[0])
+
+
+def heard(script: Script, film: Item) -> dict[int, tuple[int, int, int]]:
+    """For each position of a film's recording its number, on all axes."""
+    spans = soundtrack(script, film).spans
+    filled = [position for span in spans for position in range(span.first, span.last + 1)]
+    return {position: (number, number, number) for number, position in enumerate(filled)}
+
+
+def rotary_axes(sections: tuple[int, int, int], interleaved: bool) -> NDArray[np.int64]:
+    """Frequencies dealt out one by one: block after block, or in turns until height and width have theirs."""
+    left, dealt = list(sections), list[int]()
+    while sum(left):
+        turn = len(dealt) % 3 if interleaved else min(axis for axis in range(3) if left[axis])
+        axis = turn if left[turn] else 0
+        left[axis] -= 1
+        dealt.append(axis)
+    return np.array(dealt, dtype=np.int64)
 
 
 def delta(table: NDArray[np.int64]) -> int:

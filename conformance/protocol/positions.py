@@ -21,11 +21,24 @@ def triples(value: Any) -> NDArray[np.int64]:
     return value
 
 
+def axes(value: Any) -> NDArray[np.int64]:
+    """An int64 array or tensor [n] of 0, 1 and 2."""
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu().numpy()
+    if not isinstance(value, np.ndarray) or value.dtype != np.int64 or value.ndim != 1:
+        raise answer.WrongAnswer("an int64 array [n]: the axis of each frequency")
+    return value
+
+
 def triples_and_delta(value: Any) -> tuple[NDArray[np.int64], int]:
     """A pair: an int64 array or tensor [3, n], and an int."""
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise answer.WrongAnswer("a pair: an int64 array [3, n] and an int")
     return triples(value[0]), answer.integer(value[1])
+
+
+FAMILIES = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "glm4v", "qwen2_5_omni", "qwen3_omni_moe")
+"""transformers' `model_type` of the models whose positions the suite knows."""
 
 
 class Positions(Protocol):
@@ -45,7 +58,14 @@ class Positions(Protocol):
         Text counts up alike on all three axes, and goes on behind media at their largest number + 1. Media begin at
         the largest number before them + 1: frames count along time (with `tokens_per_second`: frame * seconds * tokens
         per second, cut off), rows along height, columns along width. Each span of a video whose frames are apart
-        counts from anew.
+        counts from anew. A recording counts as text does. It has the field `audio_feature_lengths`, an int: how long its
+        spectrogram is, for engines that count its positions from that.
+
+        A video with the field `use_audio_in_video` (true) and the recording that begins in it, or right behind it, fill
+        positions without a gap between a start token of each and an end token of each, in spans that take turns. Both
+        count from the same number on, and text goes on behind the largest number of both.
+
+        The families are those of `FAMILIES`. An engine says in the trait `numbered_families` which of them it numbers.
 
         Raises an error for an item without a grid and for a grid that does not fill its spans.
         """
@@ -69,4 +89,13 @@ class Positions(Protocol):
         """The positions of a chunk of a prompt, int64 [3, chunk.length].
 
         The chunk has at least one position, and ends with the prompt at the latest.
+        """
+
+    @returns(axes)
+    def rotary_axes(self, sections: tuple[int, int, int], interleaved: bool) -> NDArray[np.int64]:
+        """Which axis of a triple rotates each frequency, 0 time, 1 height, 2 width: int64 [sum of the sections].
+
+        sections: how many frequencies time, height and width rotate (`mrope_section`), from the highest frequency on.
+        interleaved: False: all of time, then height, then width. True (Qwen3-VL, `mrope_interleaved`): time, height and
+        width take turns, as long as height and width have any left; the rest is time's.
         """

@@ -219,7 +219,9 @@ def _hollow(item: Item) -> Item:
 
 
 def _named(items: Sequence[Item], wanted: Item) -> list[Item]:
-    return [item for item in items if item.identity == wanted.identity]
+    """Those with the same content: an embedding fits one length only."""
+    alike = [item for item in items if item.identity == wanted.identity]
+    return [item for item in alike if item.embedding is None or len(item.embedding) == wanted.token_count]
 
 
 def _refilled(item: Item, kept: Item) -> Item:
@@ -228,7 +230,7 @@ def _refilled(item: Item, kept: Item) -> Item:
 
 
 def _name(item: Item) -> tuple[Any, ...]:
-    return item.identity, item.embedding is None
+    return item.identity, None if item.embedding is None else item.token_count
 
 
 def _bytes(item: Item) -> int:

@@ -22,7 +22,7 @@ def test_the_text_of_any_prompt() -> SearchStrategy[Script]:
 @searches("POSITIONS-02")
 def test_any_pictures() -> SearchStrategy[Script]:
     pictures = st.lists(st.builds(image, SIDES, SIDES) | st.integers(0, 3), min_size=1, max_size=6)
-    return pictures.map(lambda written: write(QWEN2_VL, *written))
+    return pictures.filter(any).map(lambda written: write(QWEN2_VL, *written))
 
 
 @searches("POSITIONS-03")

@@ -14,13 +14,13 @@ from reference.items import Item
 
 @st.composite
 def drawings(choose: st.DrawFn, letters: str = "ijkv") -> str:
-    """Items of up to 2 spans of up to 6 positions, one after the other, and text; shrinks to short text."""
+    """Items of up to 2 spans of up to 6 positions, one after the other, and text; shrinks to one position of text."""
     gap = st.integers(0, 4).map(lambda length: "." * length)
     drawing = choose(gap)
     for letter in letters:
         spans = choose(st.lists(st.integers(1, 6), max_size=2))
         drawing += choose(gap).join(letter * length for length in spans) + choose(gap)
-    return drawing
+    return drawing or "."
 
 
 def largest(items: tuple[Item, ...]) -> int:
@@ -31,6 +31,8 @@ def largest(items: tuple[Item, ...]) -> int:
 @st.composite
 def jobs(choose: st.DrawFn, limits: tuple[str, ...] = ()) -> Job:
     """A prompt of up to 84 positions with any budget, often just enough; shrinks to text and to no limits.
+
+    There is a slot more than positions at least: an engine may want it for the first token of its answer.
 
     limits: those that are always set.
     """
@@ -45,7 +47,7 @@ def jobs(choose: st.DrawFn, limits: tuple[str, ...] = ()) -> Job:
         tokens_per_step=choose(st.integers(1, 16)),
         embeddings_per_step=limit("embeddings_per_step", embeddings),
         embeddings_kept=limit("embeddings_kept", embeddings),
-        kv_tokens=limit("kv_tokens", st.integers(len(drawing), len(drawing) + 3)),
+        kv_tokens=limit("kv_tokens", st.integers(len(drawing) + 1, len(drawing) + 3)),
         alignment_tokens=choose(st.integers(2, 5) if "alignment_tokens" in limits else st.sampled_from([1, 1, 2, 3, 4])),
         whole_items="whole_items" in limits or choose(st.booleans()),
     )
@@ -88,7 +90,7 @@ def lines(choose: st.DrawFn) -> Line:
         tokens_per_step=choose(st.integers(1, 16)),
         embeddings_per_step=choose(st.none() | st.integers(most, most + 6)),
         embeddings_kept=choose(st.none() | st.integers(2 * most, 2 * most + 6)),
-        kv_tokens=choose(st.none() | st.integers(longest, longest + 9)),
+        kv_tokens=choose(st.none() | st.integers(longest + 1, longest + 9)),
     )
     return Line(requests, budget)
 

@@ -33,9 +33,9 @@ class Preprocessor(Protocol):
     def result(self, ticket: Any, limit_s: float) -> Any:
         """What came of a ticket: what the work returned, as the caller's own, or the error that it raised.
 
-        Waits up to `limit_s` seconds and raises TimeoutError when there is nothing by then. Raises CancelledError
-        (asyncio's or concurrent.futures') when the ticket was cancelled. Asked once for each ticket. When an outcome can
-        be had, it is kept already, and its worker is free. A failure is not kept.
+        Waits up to `limit_s` seconds (0: not at all) and raises TimeoutError when there is nothing by then. Raises
+        CancelledError (asyncio's or concurrent.futures') when the ticket was cancelled. Asked until there is an outcome,
+        and not again. When an outcome can be had, it is kept already, and its worker is free. A failure is not kept.
         """
 
     @returns(answer.boolean)

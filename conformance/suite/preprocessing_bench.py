@@ -7,6 +7,7 @@ happen is looked for at the end, when all work has been let go and the preproces
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from threading import Condition, current_thread
+from time import monotonic
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,15 +17,19 @@ from PIL.Image import Image
 from conformance.cases import Pair
 from conformance.compare import Mismatch, equal, holds, unless_refused
 from conformance.engine import Engine
-from conformance.oracles.preprocessing import UNIT, RunList, Script, Step, drained, units
+from conformance.oracles.preprocessing import UNIT, RunList, Script, State, Step, drained, units
 from conformance.protocol.preprocessing import Preprocessor
 from conformance.suite.preprocessing_cases import Asked, Uses
 from conformance.witness import EngineRaised
 from reference.items import Format, Item, Modality
 
-PATIENCE_S = 20.0
+PATIENCE_S = 10.0
 """How long a rule waits for what must happen."""
 
+GLANCE_S = 0.05
+"""How long it waits before it looks whether something else has happened."""
+
+NOTHING = f"nothing within {PATIENCE_S:g} s"
 PROCESSOR = "ImageProcessor 1"
 ROOM = 1 << 30
 
@@ -79,11 +84,10 @@ class Bench:
         with self._changed:
             return tuple(name_of(call.item) for call in self.calls)
 
-    def await_begun(self, count: int) -> None:
-        """Wait until work has begun so often."""
+    def await_begun(self, count: int, limit_s: float = PATIENCE_S) -> bool:
+        """Wait until work has begun so often; whether it has."""
         with self._changed:
-            if not self._changed.wait_for(lambda: len(self.calls) >= count, PATIENCE_S):
-                raise Mismatch(f"work began {len(self.calls)} times within {PATIENCE_S:g} s, expected {count}")
+            return self._changed.wait_for(lambda: len(self.calls) >= count, limit_s)
 
     def end(self, name: str, error: BaseException | None = None) -> None:
         """Let the first run on this medium that is still held return, or raise."""
@@ -172,13 +176,13 @@ def submit(preprocessor: Preprocessor, name: str) -> Any:
     return preprocessor.submit(medium(name), PROCESSOR, {})
 
 
-def outcome(preprocessor: Preprocessor, ticket: Any) -> str:
+def outcome(preprocessor: Preprocessor, ticket: Any, limit_s: float = PATIENCE_S) -> str:
     """What came of a ticket, in words: "a 2" is the result of the second run on a."""
     try:
-        result = preprocessor.result(ticket, PATIENCE_S)
+        result = preprocessor.result(ticket, limit_s)
     except EngineRaised as raised:
         if isinstance(raised.error, TimeoutError):
-            return f"nothing within {PATIENCE_S:g} s"
+            return NOTHING
         return "cancelled" if type(raised.error).__name__ == "CancelledError" else "failed"
     return f"{result['of']} {result['run']}" if isinstance(result, Mapping) and {"of", "run"} <= {*result} else str(result)
 
@@ -221,14 +225,13 @@ def follows(engine: Engine, given: Script) -> None:
     """The engine does at each step of a script what the model does, and in the end has begun the same work."""
     whole = drained(given)
     states = RunList(whole.workers, whole.queued).states(whole.steps)
-    tickets: list[list[Any]] = []
+    tickets: list[Any] = []
     with bench(engine, whole.workers, whole.queued) as (preprocessor, work):
-        for number, (step, state) in enumerate(zip(whole.steps, states, strict=True)):
+        for number, (step, expected) in enumerate(zip(whole.steps, states, strict=True)):
             _take(preprocessor, work, step, tickets)
-            ended = {one: _outcome_or_refused(preprocessor, tickets[one]) for one in state.ended}
-            equal(ended, state.ended, f"the outcomes at {whole.where(number)}, by ticket")
-            work.await_begun(len(state.begun))
-            equal(work.begun, state.begun, f"the work begun until {whole.where(number)}", where="run {}".format)
+            observed = _settle(preprocessor, work, expected, tickets)
+            equal(observed.ended, expected.ended, f"the outcomes at {whole.where(number)}, by ticket")
+            equal(observed.begun, expected.begun, f"the work begun until {whole.where(number)}", where="run {}".format)
     equal(work.begun, states[-1].begun, "the work begun in all", where="run {}".format)
     holds(work.most_at_once <= whole.workers, f"{work.most_at_once} runs at once, and {whole.workers} are allowed")
 
@@ -238,13 +241,16 @@ def _use(preprocessor: Preprocessor, work: Bench, name: str) -> tuple[int, int]:
     return len(work.begun), preprocessor.used_bytes()
 
 
-def _take(preprocessor: Preprocessor, work: Bench, step: Step, tickets: list[list[Any]]) -> None:
+REFUSED, ENDED = object(), object()
+"""What stands in the place of a ticket that was never given, and of one whose outcome is known."""
+
+
+def _take(preprocessor: Preprocessor, work: Bench, step: Step, tickets: list[Any]) -> None:
     match step.operation:
         case "submit":
-            tickets.append(unless_refused(lambda: submit(preprocessor, step.what), f"a submission beyond the bound ({step})"))
+            tickets += unless_refused(lambda: submit(preprocessor, step.what), "what finds no place") or [REFUSED]
         case "cancel":
-            for ticket in tickets[int(step.what)]:
-                preprocessor.cancel(ticket)
+            preprocessor.cancel(tickets[int(step.what)])
         case "clear":
             preprocessor.clear()
         case "finish":
@@ -253,5 +259,26 @@ def _take(preprocessor: Preprocessor, work: Bench, step: Step, tickets: list[lis
             work.end(step.what, ValueError(f"{step.what} cannot be decoded"))
 
 
-def _outcome_or_refused(preprocessor: Preprocessor, ticket: list[Any]) -> str:
-    return outcome(preprocessor, ticket[0]) if ticket else "refused"
+def _settle(preprocessor: Preprocessor, work: Bench, expected: State, tickets: list[Any]) -> State:
+    """The state when everything that is expected has happened, or something that is not, or when patience has run out."""
+    ended: dict[int, str] = {}
+    out_of_patience = monotonic() + PATIENCE_S
+    while monotonic() < out_of_patience:
+        for number, ticket in enumerate(tickets):
+            what = _glance(preprocessor, ticket, expected.ended.get(number))
+            if what != NOTHING:
+                ended[number], tickets[number] = what, ENDED
+        work.await_begun(len(expected.begun), GLANCE_S)
+        if (len(work.begun) >= len(expected.begun) and {*ended} >= {*expected.ended}) or {*ended} - {*expected.ended}:
+            break
+        if work.begun != expected.begun[: len(work.begun)]:
+            break
+    return State(work.begun, ended)
+
+
+def _glance(preprocessor: Preprocessor, ticket: Any, expected: str | None) -> str:
+    if ticket is ENDED:
+        return NOTHING
+    if ticket is REFUSED or expected == "refused":
+        return "refused" if ticket is REFUSED else "a ticket"
+    return outcome(preprocessor, ticket, GLANCE_S if expected else 0.0)

@@ -154,7 +154,7 @@ IN_ORDER = {
 SHARED = {
     "running": script(2, 9, "submit a", "submit a", "finish a"),
     "waiting": script(1, 9, "submit b", "submit a", "submit a", "submit a", "finish b", "finish a"),
-    "after-others": script(1, 9, "submit a", "submit b", "submit a", "finish a", "submit b", "finish b"),
+    "after-others": script(1, 9, "submit a", "submit a", "finish a", "submit b", "submit b", "finish b"),
 }
 
 KEPT = {
@@ -205,12 +205,6 @@ LATE = {
     "failed": script(1, 9, "submit a", "clear", "fail a", "submit a"),
 }
 
-ACROSS = {
-    "running": script(2, 9, "submit a", "clear", "submit a", "finish a", "finish a", "submit a"),
-    "the-late-one-ends-meanwhile": script(2, 9, "submit a", "clear", "submit a", "finish a", "submit a", "finish a"),
-    "three-times": script(3, 9, "submit a", "clear", "submit a", "clear", "submit a", "finish a", "finish a", "submit a"),
-}
-
 FAILED = {
     "tried-again": script(1, 9, "submit a", "fail a", "submit a", "finish a"),
     "fails-again": script(1, 9, "submit a", "fail a", "submit a", "fail a", "submit a", "finish a", "submit a"),
@@ -226,6 +220,10 @@ LONG = {
     "a-night": script(
         1, 2, "submit a", "submit b", "submit b", "cancel 1", "clear", "submit b", "submit c", "finish a", "submit a",
         "finish b", "submit b", "fail b", "submit a", "submit b",
+    ),
+    "cleared-while-it-runs": script(2, 9, "submit a", "clear", "submit a", "finish a", "finish a", "submit a"),
+    "cleared-again-and-again": script(
+        3, 9, "submit a", "clear", "submit a", "clear", "submit a", "finish a", "finish a", "submit a",
     ),
 }  # fmt: skip
 

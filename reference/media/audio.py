@@ -85,7 +85,8 @@ def one_channel(frame: Any) -> Samples:
     silence, unit = SCALES[name]
     values = frame.to_ndarray().astype(np.float64)
     channels = values if frame.format.is_planar else values.reshape(-1, frame.layout.nb_channels).T
-    mixed: Samples = ((channels.mean(axis=0) - silence) / unit).astype(np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is no finite number is told by the caller
+        mixed: Samples = ((channels.mean(axis=0) - silence) / unit).astype(np.float32)
     return mixed
 
 

@@ -1,0 +1,72 @@
+"""Recordings written by hand, so that every sample in them is known; FLAC alone comes from an encoder, without loss."""
+
+import struct
+from collections.abc import Sequence
+from io import BytesIO
+from typing import NamedTuple
+
+import av
+import numpy as np
+
+INTEGERS, FLOATS = 1, 3
+"""The two kinds of samples in a WAV file."""
+
+
+class Recording(NamedTuple):
+    """A file, the samples in it as [n, channels] of units, and its rate."""
+
+    data: bytes
+    samples: Sequence[Sequence[float]]
+    rate: int = 16_000
+
+
+def wav(
+    raw: bytes, *, bits: int, channels: int = 1, rate: int = 16_000, kind: int = INTEGERS, length: int | None = None
+) -> bytes:
+    """A WAV file. raw: its packed samples, little-endian, channel by channel. length: what the header says of them."""
+    frame = channels * bits // 8
+    length = len(raw) if length is None else length
+    about = struct.pack("<HHIIHH", kind, channels, rate, rate * frame, frame, bits)
+    body = b"WAVEfmt " + struct.pack("<I", len(about)) + about + b"data" + struct.pack("<I", length) + raw
+    return b"RIFF" + struct.pack("<I", min(length + 36, 0xFFFFFFFF)) + body + b"\0" * (len(raw) % 2)
+
+
+def packed(values: Sequence[int], bits: int) -> bytes:
+    """Samples of 16, 24 or 32 bits, little-endian; of 8 bits with 128 for silence."""
+    if bits == 8:
+        return bytes(value + 128 for value in values)
+    return b"".join(value.to_bytes(bits // 8, "little", signed=True) for value in values)
+
+
+def recording(rows: Sequence[Sequence[int]], bits: int = 16, rate: int = 16_000) -> Recording:
+    """A WAV file of integers, one row of channels for each sample."""
+    flat = [value for row in rows for value in row]
+    data = wav(packed(flat, bits), bits=bits, channels=len(rows[0]) if rows else 1, rate=rate)
+    return Recording(data, [[value / 2 ** (bits - 1) for value in row] for row in rows], rate)
+
+
+def floats(values: Sequence[float], bits: int = 32) -> Recording:
+    """A WAV file of floats, one channel."""
+    raw = struct.pack(f"<{len(values)}{'f' if bits == 32 else 'd'}", *values)
+    return Recording(wav(raw, bits=bits, kind=FLOATS), [[value] for value in values])
+
+
+def aiff(rows: Sequence[Sequence[int]]) -> Recording:
+    """An AIFF file of 16 bits, big-endian, at 16,000 samples a second."""
+    rate = struct.pack(">HQ", 16383 + 13, 16_000 << 50)  # an 80-bit float: 2**13 * 1.953125
+    raw = b"".join(value.to_bytes(2, "big", signed=True) for row in rows for value in row)
+    common = b"COMM" + struct.pack(">IhIh", 18, len(rows[0]), len(rows), 16) + rate
+    body = b"AIFF" + common + b"SSND" + struct.pack(">III", len(raw) + 8, 0, 0) + raw
+    return Recording(b"FORM" + struct.pack(">I", len(body)) + body, [[value / 2**15 for value in row] for row in rows])
+
+
+def flac(values: Sequence[int], rate: int = 16_000) -> Recording:
+    """A FLAC file of 16 bits, one channel."""
+    to = BytesIO()
+    with av.open(to, "w", format="flac") as container:
+        stream = container.add_stream("flac", rate=rate, layout="mono", format="s16")
+        frame = av.AudioFrame.from_ndarray(np.array([values], dtype=np.int16), format="s16", layout="mono")
+        frame.sample_rate, frame.pts = rate, 0
+        container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    return Recording(to.getvalue(), [[value / 2**15] for value in values], rate)

@@ -14,7 +14,7 @@ from reference.items import Chunk
 FEEDS = {
     "one-level": feed("..iii..", levels=1),
     "three-levels": feed("..iii.jj.", levels=3),
-    "interleaved": feed("vva.vi.", levels=2),
+    "interleaved": feed("vvj.vi.", levels=2),
     "chunk-inside-a-picture": feed(".iiii..", Chunk(3, 3), levels=2),
     "listed-in-another-order": feed(draw(".ii.vv.", listed="vi"), levels=2),
     "text-only": feed("...", levels=2),

@@ -1,0 +1,124 @@
+"""transformers 5.24.0: its own functions, on a CPU, under the engine protocol.
+
+Every method calls transformers' function and translates types, nothing more: an answer is never repaired, an argument
+never protected, an error never softened. transformers is a library and not a server: it knows media by their ids in the
+prompt, has no identity of a medium, no cache of prefixes or embeddings and no scheduler, and what it has no function for is
+left out.
+"""
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import PIL.Image
+import torch
+from numpy.typing import NDArray
+from PIL.Image import Image
+
+from conformance.adapters import transformers_cpu as cpu
+from conformance.adapters import transformers_models as models
+from conformance.adapters import transformers_planning as planning
+from conformance.adapters.transformers_prefill import prefill
+from conformance.engine import Profile, Traits
+from conformance.protocol.media import Clip, Colour
+from conformance.protocol.pipeline import Prefill
+from conformance.world.checkpoint import Checkpoint
+from reference.items import Chunk, Item, MropeLayout, Size
+
+
+class TransformersEngine:
+    """transformers' multimodal input. Making one imports transformers, which takes some five seconds.
+
+    Raises EngineNotLoaded, with what to install, when something is missing.
+    """
+
+    name = "transformers"
+    traits = Traits(
+        surplus_rows="reject",
+        planned_families=planning.FAMILIES,
+        backgrounds="engine",
+        frame_multiple=2,
+        profile=Profile.CORE,
+    )
+
+    def __init__(self) -> None:
+        self.version = str(cpu.prepare().__version__)
+
+    # media
+
+    def decode_image(self, data: bytes, background: Colour, max_pixels: int) -> NDArray[np.uint8]:
+        """`load_image`. It chooses no background, and the limit of pixels is Pillow's."""
+        with patch.object(PIL.Image, "MAX_IMAGE_PIXELS", max_pixels):
+            return np.asarray(cpu.named("image_utils:load_image")(b64encode(data).decode()))
+
+    def sample_frames(self, clip: Clip, rate: float | None, max_frames: int) -> tuple[list[int], list[float]]:
+        """`Qwen2VLVideoProcessor.sample_frames`, and the timestamps of its metadata.
+
+        It knows whole videos: the clip is one, and its frames get their numbers back.
+        """
+        metadata = cpu.named("video_utils:VideoMetadata")(total_num_frames=clip.length, fps=clip.fps)
+        number = min(max_frames, clip.length) if rate is None else None
+        processor = cpu.prepare().Qwen2VLVideoProcessor()
+        shown = processor.sample_frames(metadata, max_frames=max_frames, num_frames=number, fps=rate)
+        metadata.frames_indices = [clip.first + frame for frame in shown.tolist()]
+        return metadata.frames_indices, metadata.timestamps
+
+    # planning
+
+    def count_image_tokens(self, family: str, settings: Mapping[str, Any], size: Size) -> int:
+        """`_get_num_multimodal_tokens` of the family's processor."""
+        return planning.image_tokens(family, settings, size)
+
+    def count_video_tokens(self, family: str, settings: Mapping[str, Any], frames: int, size: Size) -> int:
+        """`_get_num_multimodal_tokens` of the family's processor."""
+        return planning.video_tokens(family, settings, frames, size)
+
+    def count_audio_tokens(self, family: str, settings: Mapping[str, Any], samples: int, rate: int) -> int:
+        """The feature extractor, and what the processor writes."""
+        return planning.audio_tokens(family, settings, samples, rate)
+
+    def image_grid(self, family: str, settings: Mapping[str, Any], size: Size) -> tuple[int, ...]:
+        """The image processor, on a blank picture."""
+        return planning.image_grid(family, settings, size)
+
+    def video_grid(self, family: str, settings: Mapping[str, Any], frames: int, size: Size) -> tuple[int, ...]:
+        """The video processor, on blank frames."""
+        return planning.video_grid(family, settings, frames, size)
+
+    # positions
+
+    def positions(self, input_ids: NDArray[np.int64], items: Sequence[Item], layout: MropeLayout) -> tuple[torch.Tensor, int]:
+        """`get_rope_index` of the family's model."""
+        return models.positions(input_ids, items, layout)
+
+    def extend_positions(self, triples: NDArray[np.int64], length: int) -> torch.Tensor:
+        """`compute_3d_position_ids`."""
+        return models.extended(triples, length)
+
+    def rotary_axes(self, sections: tuple[int, int, int], interleaved: bool) -> torch.Tensor:
+        """The rotary embedding of Qwen3-VL, or of Qwen2-VL."""
+        return models.rotary_axes(sections, interleaved)
+
+    # merging
+
+    def merge(
+        self, input_ids: NDArray[np.int64], items: Sequence[Item], rows: torch.Tensor, table: torch.Tensor, chunk: Chunk
+    ) -> torch.Tensor:
+        """`forward` of a model with pictures, videos and sound."""
+        return models.merged(input_ids, items, rows, table, chunk).embeddings
+
+    def merge_deepstack(
+        self, input_ids: NDArray[np.int64], items: Sequence[Item], rows: torch.Tensor, table: torch.Tensor, chunk: Chunk
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The same, and `_deepstack_process` of its language model."""
+        first, *levels = torch.split(rows, table.shape[1], dim=1)
+        recorder = models.merged(input_ids, items, first, table, chunk, levels)
+        return recorder.embeddings, recorder.deepstack(len(levels))
+
+    # pipeline
+
+    def prefill(self, checkpoint: Checkpoint, prompt: str, images: Sequence[Image], chunk_length: int | None) -> Prefill:
+        """The processor, `get_image_features` for each picture, and `generate` with its `prefill_chunk_size`."""
+        return prefill(checkpoint, prompt, images, chunk_length)

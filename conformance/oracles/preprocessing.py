@@ -15,23 +15,6 @@ class Step(NamedTuple):
         return f"{self.operation} {self.what}".strip()
 
 
-class Script(NamedTuple):
-    """What happens to a preprocessor with so many workers and places, and room for all results."""
-
-    workers: int
-    queued: int
-    steps: tuple[Step, ...]
-
-    def where(self, number: int) -> str:
-        return f"step {number} ({self.steps[number]})"
-
-
-def script(workers: int, queued: int, *steps: str) -> Script:
-    """Read a script: `submit a`, `cancel 0` (the ticket of the first submission), `finish a` and `fail a` (the run on a
-    that began first of those that have not ended), `clear`."""
-    return Script(workers, queued, tuple(Step(*step.split()) for step in steps))
-
-
 class State(NamedTuple):
     """Where things stand after a step.
 
@@ -41,6 +24,27 @@ class State(NamedTuple):
 
     begun: tuple[str, ...]
     ended: dict[int, str]
+
+
+class Script(NamedTuple):
+    """What happens to a preprocessor with so many workers and places, and room for all results.
+
+    measured: the states after each step, where they are known from elsewhere; else the model below says what is right.
+    """
+
+    workers: int
+    queued: int
+    steps: tuple[Step, ...]
+    measured: tuple[State, ...] = ()
+
+    def where(self, number: int) -> str:
+        return f"step {number} ({self.steps[number]})"
+
+
+def script(workers: int, queued: int, *steps: str) -> Script:
+    """Read a script: `submit a`, `cancel 0` (the ticket of the first submission), `finish a` and `fail a` (the run on a
+    that began first of those that have not ended), `clear`."""
+    return Script(workers, queued, tuple(Step(*step.split()) for step in steps))
 
 
 @dataclass(eq=False)

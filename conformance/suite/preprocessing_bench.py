@@ -224,7 +224,7 @@ def scribble(value: Any) -> None:
 def follows(engine: Engine, given: Script) -> None:
     """The engine does at each step of a script what the model does, and in the end has begun the same work."""
     whole = drained(given)
-    states = RunList(whole.workers, whole.queued).states(whole.steps)
+    states = whole.measured or RunList(whole.workers, whole.queued).states(whole.steps)
     tickets: list[Any] = []
     with bench(engine, whole.workers, whole.queued) as (preprocessor, work):
         for number, (step, expected) in enumerate(zip(whole.steps, states, strict=True)):

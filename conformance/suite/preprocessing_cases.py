@@ -148,7 +148,7 @@ NO_PLACE_NEEDED = {
 IN_ORDER = {
     "one-worker": script(1, 9, "submit d", "submit b", "submit c", "submit a"),
     "two-workers": script(2, 9, "submit d", "submit b", "submit c", "submit a", "submit e", "finish b", "finish d"),
-    "after-a-cancel": script(1, 9, "submit a", "submit b", "submit c", "cancel 1", "submit b", "finish a", "finish c"),
+    "after-a-failure": script(1, 9, "submit a", "submit b", "submit c", "fail a", "submit a", "finish b", "finish c"),
 }
 
 SHARED = {

@@ -16,7 +16,7 @@ from conformance.world.torchvision_cpu import complete_torchvision
 VERSION = "5.24.0"
 """The version that the list of known failures is about."""
 
-NEEDED = ("soundfile", "soxr")
+NEEDED = ("soundfile", "soxr", "num2words")
 """What has to be installed beside what mmproof itself needs: transformers reads and resamples recordings with it."""
 
 

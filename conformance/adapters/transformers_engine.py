@@ -6,23 +6,21 @@ prompt, has no identity of a medium, no cache of prefixes or embeddings and no s
 left out.
 """
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
-import PIL.Image
 import torch
 from numpy.typing import NDArray
 from PIL.Image import Image
 
 from conformance.adapters import transformers_cpu as cpu
+from conformance.adapters import transformers_media as media
 from conformance.adapters import transformers_models as models
 from conformance.adapters import transformers_planning as planning
 from conformance.adapters.transformers_prefill import prefill
 from conformance.engine import Profile, Traits
-from conformance.protocol.media import Clip, Colour
+from conformance.protocol.media import Clip, Colour, DecodedVideo, VideoLimits
 from conformance.protocol.pipeline import Prefill
 from conformance.world.checkpoint import Checkpoint
 from reference.items import Chunk, Item, MropeLayout, Size
@@ -49,21 +47,20 @@ class TransformersEngine:
     # media
 
     def decode_image(self, data: bytes, background: Colour, max_pixels: int) -> NDArray[np.uint8]:
-        """`load_image`. It chooses no background, and the limit of pixels is Pillow's."""
-        with patch.object(PIL.Image, "MAX_IMAGE_PIXELS", max_pixels):
-            return np.asarray(cpu.named("image_utils:load_image")(b64encode(data).decode()))
+        """`load_image`, which chooses the background by itself."""
+        return media.decode_image(data, max_pixels)
 
     def sample_frames(self, clip: Clip, rate: float | None, max_frames: int) -> tuple[list[int], list[float]]:
-        """`Qwen2VLVideoProcessor.sample_frames`, and the timestamps of its metadata.
+        """`Qwen2VLVideoProcessor.sample_frames`."""
+        return media.sample_frames(clip, rate, max_frames)
 
-        It knows whole videos: the clip is one, and its frames get their numbers back.
-        """
-        metadata = cpu.named("video_utils:VideoMetadata")(total_num_frames=clip.length, fps=clip.fps)
-        number = min(max_frames, clip.length) if rate is None else None
-        processor = cpu.prepare().Qwen2VLVideoProcessor()
-        shown = processor.sample_frames(metadata, max_frames=max_frames, num_frames=number, fps=rate)
-        metadata.frames_indices = [clip.first + frame for frame in shown.tolist()]
-        return metadata.frames_indices, metadata.timestamps
+    def decode_video(self, data: bytes, rate: float | None, max_frames: int, limits: VideoLimits) -> DecodedVideo:
+        """`load_video`, which has no limits."""
+        return media.decode_video(data, rate, max_frames)
+
+    def decode_audio(self, data: bytes, target_rate: int, max_duration_s: float) -> NDArray[np.float32]:
+        """`load_audio`, which has no limit."""
+        return media.decode_audio(data, target_rate)
 
     # planning
 

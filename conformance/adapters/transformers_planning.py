@@ -22,9 +22,9 @@ Settings = Mapping[str, Any]
 
 FAMILIES = (
     "qwen2_vl", "qwen2_5_vl", "qwen3_vl", "llava", "llava_next", "llava_onevision", "internvl", "idefics3", "smolvlm",
-    "pixtral", "gemma3", "whisper", "qwen2_audio",
+    "pixtral", "gemma3", "whisper", "qwen2_audio", "glm4v", "llava_next_video", "qwen2_5_omni", "qwen3_omni_moe",
 )  # fmt: skip
-"""The families that transformers plans; DeepSeek-VL2 is not among its models."""
+"""The families that transformers plans. DeepSeek-VL2 is not among its models, and Llama 4 has no such plan."""
 
 PROCESSORS = {
     "qwen2_vl": "Qwen2VLProcessor",
@@ -39,6 +39,10 @@ PROCESSORS = {
     "pixtral": "PixtralProcessor",
     "gemma3": "Gemma3Processor",
     "qwen2_audio": "Qwen2AudioProcessor",
+    "glm4v": "Glm4vProcessor",
+    "llava_next_video": "LlavaNextVideoProcessor",
+    "qwen2_5_omni": "Qwen2_5OmniProcessor",
+    "qwen3_omni_moe": "Qwen3OmniMoeProcessor",
 }
 MARK = "#"
 """Stands for a placeholder in the text that a processor writes."""
@@ -57,10 +61,11 @@ def image_tokens(family: str, settings: Settings, size: Size) -> int:
 
 
 def video_tokens(family: str, settings: Settings, frames: int, size: Size) -> int:
-    """`_get_num_multimodal_tokens` of the family's processor; InternVL's plans no videos, and writes their placeholders."""
-    if family == "internvl":
-        written = _processor(family, settings).replace_video_token({"pixel_values_videos": [np.zeros(frames)]}, 0)
-        return int(written.count(MARK))
+    """`_get_num_multimodal_tokens` of the family's processor; those that plan no videos write their placeholders."""
+    if family in ("internvl", "llava_next_video"):
+        return int(_processor(family, settings).replace_video_token(_whole_video(settings, frames), 0).count(MARK))
+    if family == "smolvlm":
+        return _smolvlm_video(settings, frames)
     processor = _processor(family, settings, video_processor=_videos(family, settings))
     (count,) = processor._get_num_multimodal_tokens(video_sizes=[(frames, size.height, size.width)]).num_video_tokens
     return int(count)
@@ -81,11 +86,14 @@ def video_grid(family: str, settings: Settings, frames: int, size: Size) -> tupl
 
 
 def audio_tokens(family: str, settings: Settings, samples: int, rate: int) -> int:
-    """What the processor of Qwen2-Audio writes for silence; for Whisper, which writes nothing, the rows of its encoder.
+    """What the processor of Qwen2-Audio writes for silence, and those of the Omni models plan.
+
+    Whisper has no placeholders: its are the rows of its encoder.
 
     A recording at another rate is given as a file, which the feature extractor loads and resamples.
     """
-    extractor = prepare().WhisperFeatureExtractor(feature_size=2, n_fft=16, **settings)  # lengths are those of any spectrum
+    named_alike = {name: value for name, value in settings.items() if name != "n_window"}
+    extractor = prepare().WhisperFeatureExtractor(feature_size=2, n_fft=16, **named_alike)  # lengths are those of any spectrum
     recording: Any = np.zeros(samples, dtype=np.float32)
     if rate != settings["sampling_rate"]:
         recording = extractor.fetch_audio(_file(recording, rate))
@@ -94,6 +102,9 @@ def audio_tokens(family: str, settings: Settings, samples: int, rate: int) -> in
         encoder = bare(named("models.whisper.modeling_whisper:WhisperEncoder"))
         return int(encoder._get_feat_extract_output_lengths(heard.shape[-1]))
     processor = _processor(family, settings, feature_extractor=extractor)
+    if family in ("qwen2_5_omni", "qwen3_omni_moe"):
+        (count,) = processor._get_num_multimodal_tokens(audio_lengths=[len(recording)]).num_audio_tokens
+        return int(count)
     _, (written,) = processor._process_audio([recording], sampling_rate=extractor.sampling_rate)
     return int(written.count(MARK))
 
@@ -111,8 +122,10 @@ def _images(family: str, settings: Settings) -> Any:
     side = settings.get("image_size")
     square, edge = {"height": side, "width": side}, {"shortest_edge": side}
     match family:
-        case "qwen2_vl" | "qwen2_5_vl" | "qwen3_vl":
+        case "qwen2_vl" | "qwen2_5_vl" | "qwen3_vl" | "qwen2_5_omni" | "qwen3_omni_moe":
             return prepare().Qwen2VLImageProcessor(**settings)
+        case "glm4v":
+            return prepare().Glm4vImageProcessor(**_of_all_frames(settings))
         case "llava":
             return prepare().LlavaImageProcessor(size=edge, crop_size=square)
         case "llava_next":
@@ -138,13 +151,33 @@ def _images(family: str, settings: Settings) -> Any:
 
 def _videos(family: str, settings: Settings) -> Any:
     match family:
-        case "qwen2_vl" | "qwen2_5_vl":
+        case "qwen2_vl" | "qwen2_5_vl" | "qwen2_5_omni" | "qwen3_omni_moe":
             return prepare().Qwen2VLVideoProcessor(**settings)
         case "qwen3_vl":
-            patches = {name: settings[name] for name in ("patch_size", "merge_size", "temporal_patch_size")}
-            limits = {"shortest_edge": settings["min_pixels"], "longest_edge": settings["max_pixels"]}
-            return prepare().Qwen3VLVideoProcessor(size=limits, **patches)
+            return prepare().Qwen3VLVideoProcessor(**_of_all_frames(settings))
+        case "glm4v":
+            return prepare().Glm4vVideoProcessor(**_of_all_frames(settings))
     return None
+
+
+def _of_all_frames(settings: Settings) -> dict[str, Any]:
+    """The settings of processors that bound the pixels of all frames together."""
+    patches = {name: settings[name] for name in ("patch_size", "merge_size", "temporal_patch_size")}
+    return {"size": {"shortest_edge": settings["min_pixels"], "longest_edge": settings["max_pixels"]}, **patches}
+
+
+def _whole_video(settings: Settings, frames: int) -> dict[str, Any]:
+    """What a video processor gives for a video of blank frames, as far as placeholders depend on it."""
+    side = settings["image_size"]
+    return {"pixel_values_videos": [np.broadcast_to(np.uint8(0), (frames, side, side, 3))]}
+
+
+def _smolvlm_video(settings: Settings, frames: int) -> int:
+    """What the processor of SmolVLM writes for a video of a frame a second, without the words around its frames."""
+    metadata = named("video_utils:VideoMetadata")(frames, 1.0, duration=float(frames), frames_indices=list(range(frames)))
+    made = {"pixel_values": np.broadcast_to(np.uint8(0), (1, frames)), "video_metadata": [metadata]}
+    apart = {"fake_image_token": "", "global_image_token": ""}
+    return int(_processor("smolvlm", settings, **apart).replace_video_token(made, 0).count(MARK))
 
 
 def _breaks(settings: Settings, size: Size) -> int:

@@ -24,9 +24,9 @@ frame is a picture of its own, behind its timestamp.
 Disagreements: transformers 5.24 goes on after a video at its larger side and leaves its time out, so that a long video
 overlaps the text behind it. It multiplies seconds by tokens per second first; vLLM does all of it in float64. SGLang
 extends from the temporal axis alone, takes 1 second a grid where none is given, and numbers media without a grid as text.
-Behind a video with its recording, transformers and SGLang go on at the largest number of the last piece alone, so that the
-text overlaps a video that outlasts its recording; vLLM takes both. In Qwen2.5-Omni transformers gives one number to the two
-start tokens of such a video, and one to its two end tokens; vLLM counts them as the text that they are. Qwen3-Omni keeps
+Behind a video with its recording, transformers and SGLang go on at the largest number of the last piece alone, which may be
+less than what an earlier piece has; vLLM takes both. In Qwen2.5-Omni transformers gives one number to the two start tokens
+of such a video, and one to its two end tokens; vLLM counts them as the text that they are. Qwen3-Omni keeps
 fractions of time in transformers and SGLang; here they are cut off.
 """
 

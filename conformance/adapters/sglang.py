@@ -41,6 +41,7 @@ class SglangEngine:
         largest_vocabulary=1_000_000,
         surplus_rows="keep last",
         caller_hashes="trust",
+        numbered_families=("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "glm4v", "qwen3_omni_moe"),
         backgrounds="engine",
         profile=Profile.SGLANG,
     )
@@ -164,6 +165,10 @@ class SglangEngine:
     def chunk_positions(self, triples: NDArray[np.int64], chunk: Chunk) -> torch.Tensor:
         """`ForwardBatch._compute_mrope_positions_extend`."""
         return sglang_positions.chunk(triples, chunk)
+
+    def rotary_axes(self, sections: tuple[int, int, int], interleaved: bool) -> torch.Tensor:
+        """`MRotaryEmbedding._build_axis_map`."""
+        return sglang_positions.rotary_axes(sections, interleaved)
 
     # prefix_cache
 

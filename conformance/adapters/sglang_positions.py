@@ -28,6 +28,11 @@ def positions(input_ids: NDArray[np.int64], items: Sequence[Item], layout: Mrope
         config = SimpleNamespace(**tokens, vision_config=vision)
         table, delta = module.get_rope_index_glm4v(ids, config, **grids, attention_mask=None)
     else:
+        heard = {
+            "position_id_per_seconds": layout.tokens_per_second,
+            "use_audio_in_video": any("use_audio_in_video" in item.fields for item in items),
+            "audio_seqlens": _collect(ordered, "audio_feature_lengths"),
+        }
         table, delta = module.get_rope_index(
             spatial_merge_size=layout.spatial_merge_size,
             **tokens,
@@ -36,8 +41,23 @@ def positions(input_ids: NDArray[np.int64], items: Sequence[Item], layout: Mrope
             input_ids=ids,
             **grids,
             second_per_grid_ts=_collect(ordered, "second_per_grid_ts"),
+            **(heard if "audio" in layout.token_ids else {}),
         )
-    return table[:, 0], int(delta)
+    return table[:, 0].long(), int(delta)
+
+
+def rotary_axes(sections: tuple[int, int, int], interleaved: bool) -> torch.Tensor:
+    """`MRotaryEmbedding._build_axis_map`."""
+    rotary = sglang_cpu.module("sglang.srt.layers.rotary_embedding.mrope").MRotaryEmbedding
+    itself = SimpleNamespace(
+        mrope_section=list(sections),
+        mrope_interleaved=interleaved,
+        mrope_interleaved_glm=False,
+        rotary_dim=2 * sum(sections),
+        cos_sin_cache=torch.zeros(0),
+    )
+    axes: torch.Tensor = rotary._build_axis_map(itself)
+    return axes
 
 
 def stitch(sglang: Sglang, previous: NDArray[np.int64], turn: NDArray[np.int64]) -> torch.Tensor:

@@ -23,6 +23,8 @@ MODELS = {
     "qwen2_5_vl": ("qwen2_5_vl", "Qwen2_5_VLForConditionalGeneration"),
     "qwen3_vl": ("qwen3_vl", "Qwen3VLForConditionalGeneration"),
     "glm4v": ("glm4_1v", "Glm4vForConditionalGeneration"),
+    "qwen2_5_omni": ("qwen2_5_omni_thinker", "Qwen2_5OmniThinkerForConditionalGeneration"),
+    "qwen3_omni_moe": ("qwen3_omni_moe_thinker", "Qwen3OmniMoeThinkerForConditionalGeneration"),
 }
 """For each family the module and the class that numbers its positions."""
 
@@ -92,7 +94,10 @@ def positions(vllm: Vllm, input_ids: NDArray[np.int64], items: Sequence[Item], l
     timed = {} if layout.tokens_per_second is None else {"tokens_per_second": layout.tokens_per_second}
     vision = SimpleNamespace(spatial_merge_size=layout.spatial_merge_size, **timed)
     model.config = SimpleNamespace(
-        vision_config=vision, **{f"{name}_token_id": number for name, number in layout.token_ids.items()}
+        vision_config=vision,
+        position_id_per_seconds=layout.tokens_per_second,
+        seconds_per_chunk=2,
+        **{f"{name}_token_id": number for name, number in layout.token_ids.items()},
     )
     ids = input_ids.tolist()
     features = [_sized(vllm, item, ids, layout) for item in items]
@@ -131,8 +136,11 @@ def _sized(vllm: Vllm, item: Item, ids: list[int], layout: MropeLayout) -> Any:
 
 
 def _replaced(item: Item, ids: list[int], layout: MropeLayout) -> Span:
-    """What the processor puts for an item: with frames apart the tokens around each frame as well."""
+    """What the processor puts for an item: with frames apart the tokens around each frame as well, and with a recording in
+    a video, from the start token of the recording on (`omni_get_updates_use_audio_in_video`)."""
     first, last = item.spans[0].first, item.spans[-1].last
+    if "use_audio_in_video" in item.fields:
+        first -= ids[first - 1 : first] == [layout.token_ids["audio_start"]]
     if layout.frames_apart and item.modality is Modality.VIDEO:
         first -= ids[first - 1 : first] == [layout.token_ids["vision_start"]]
         last += ids[last + 1 : last + 2] == [layout.token_ids["vision_end"]]

@@ -175,3 +175,48 @@ def test_any_short_recording() -> SearchStrategy[Refused]:
 @searches("PLANNING-32")
 def test_any_recording_without_samples() -> SearchStrategy[Refused]:
     return st.builds(lambda samples, rate: Refused(known.QWEN2_AUDIO, (samples, rate)), st.integers(-9, 0), RATES)
+
+
+@searches("PLANNING-33")
+def test_any_picture_for_glm4v() -> SearchStrategy[Table]:
+    return some.pictures(some.qwen("glm4v"), thinnest=100)
+
+
+@searches("PLANNING-34")
+def test_any_picture_for_llama4() -> SearchStrategy[Table]:
+    return some.pictures(some.llama4())
+
+
+@searches("PLANNING-35")
+def test_any_picture_in_crops() -> SearchStrategy[Table]:
+    return some.pictures(some.pan_and_scan(), thinnest=100)
+
+
+@searches("PLANNING-36", examples=FEW)
+def test_any_video_for_glm4v() -> SearchStrategy[Table]:
+    ask, frames = oracle.video_tokens, st.integers(4, 12)
+    return st.builds(lambda *video: against(ask, video[0], video[1:]), some.qwen("glm4v"), frames, some.sizes(100))
+
+
+@searches("PLANNING-37", examples=FEW)
+def test_any_video_for_smolvlm() -> SearchStrategy[Table]:
+    ask = oracle.video_tokens
+    return st.builds(lambda *video: against(ask, video[0], video[1:]), some.idefics3("smolvlm"), FRAMES, some.sizes())
+
+
+@searches("PLANNING-38", examples=FEW)
+def test_any_video_for_llava_next_video() -> SearchStrategy[Table]:
+    ask, families = oracle.video_tokens, st.integers(28, 100).map(lambda side: known.LLAVA_NEXT_VIDEO.but(image_size=side))
+    return st.builds(lambda *video: against(ask, video[0], video[1:]), families, st.integers(1, 30), some.sizes())
+
+
+@searches("PLANNING-39")
+def test_any_recording_for_qwen2_5_omni() -> SearchStrategy[Table]:
+    lengths = st.integers(321, 6_000_000)
+    return lengths.map(lambda samples: against(oracle.audio_tokens, known.QWEN2_5_OMNI, (samples, 16_000)))
+
+
+@searches("PLANNING-40", examples=FEW)
+def test_any_recording_for_qwen3_omni() -> SearchStrategy[Table]:
+    lengths = st.integers(400, 80_000)
+    return lengths.map(lambda samples: against(oracle.audio_tokens, known.QWEN3_OMNI, (samples, 16_000)))

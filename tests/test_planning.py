@@ -58,6 +58,7 @@ def test_an_unknown_family_is_answered_with_the_known_ones() -> None:
         (known.QWEN2_VL.but(min_pixels=0), "min_pixels is at least 1, not 0"),
         (known.INTERNVL.but(min_patches=13), "min_patches is at most max_patches, but 13 > 12"),
         (known.LLAVA.but(vision_feature_select_strategy="all"), "is default or full, not 'all'"),
+        (known.GEMMA3.but(pan_and_scan_min_ratio_to_activate=0), "to_activate is a number above 0, not 0"),
         (known.LLAVA_ONEVISION.but(vision_aspect_ratio="anyres"), "is anyres_max_ and a number of tiles, not 'anyres'"),
     ],
 )

@@ -1,8 +1,8 @@
 """What is obviously right about planning: what comes out of the model owner's processor, given a blank medium, is counted.
 
-The processors are those of transformers, with their Pillow backends and without tokenizers: these expand a placeholder
-into a string, in which the placeholders are counted. What transformers lacks, or has only beside torchvision, is written
-out step by step.
+The processors are those of transformers, with their Pillow backends where they have one, and without tokenizers: these
+expand a placeholder into a string, in which the placeholders are counted. What transformers lacks, or has only beside
+packages that are not there, is written out step by step.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -29,16 +29,19 @@ def image_tokens(family: Family, size: Size) -> int:
 
 
 def image_grid(family: Family, size: Size) -> tuple[int, ...]:
-    """The grid that the image processor of Qwen2-VL, which is that of its successors too, gives for a blank picture."""
+    """The grid that the image processor gives for a blank picture: that of Qwen2-VL, for its successors too, or GLM-4V."""
     numbers = family.settings
     limits = {"shortest_edge": numbers["min_pixels"], "longest_edge": numbers["max_pixels"]}
     patches = {name: numbers[name] for name in ("patch_size", "merge_size", "temporal_patch_size")}
-    made = _transformers().Qwen2VLImageProcessorPil(size=limits, **patches)
+    owner = "Glm4vImageProcessorPil" if family.name == "glm4v" else "Qwen2VLImageProcessorPil"
+    made = _images(owner, size=limits, **patches)
     return tuple(made(images=_blank(size), return_tensors="np", **_RAW)["image_grid_thw"][0].tolist())
 
 
 def video_grid(family: Family, frames: int, size: Size) -> tuple[int, ...]:
     """The grid of a video of Qwen2-VL: its frames in groups, the last one filled up, each like a picture."""
+    if family.name == "glm4v":
+        return _glm_video_grid(family, frames, size)
     groups = len(range(0, frames, family.settings["temporal_patch_size"]))
     return (groups, *image_grid(family, size)[1:])
 
@@ -47,12 +50,17 @@ def video_tokens(family: Family, frames: int, size: Size) -> int:
     """The placeholders that the processor of the family puts into the prompt for a video."""
     if family.name in ("qwen2_vl", "qwen2_5_vl"):
         return len(range(0, frames, family.settings["temporal_patch_size"])) * image_tokens(family, size)
-    kind = getattr(
-        _transformers(), {"internvl": "InternVLProcessor", "llava_onevision": "LlavaOnevisionProcessor"}[family.name]
-    )
-    processor = kind.__new__(kind)
-    vars(processor).update(family.settings, image_token=MARK, video_token=MARK, start_image_token="", end_image_token="")
-    return int(processor.replace_video_token({"pixel_values_videos": [np.zeros(frames)]}, 0).count(MARK))
+    if family.name == "glm4v":
+        time, height, width = video_grid(family, frames, size)
+        merge = family.settings["merge_size"]
+        return time * len(range(0, height, merge)) * len(range(0, width, merge))
+    if family.name == "smolvlm":
+        whole = import_module("transformers.models.smolvlm.processing_smolvlm")._prompt_single_image
+        return sum(whole(family.settings["image_seq_len"], "", MARK, "").count(MARK) for _ in range(frames))
+    side = family.settings["image_size"] if family.name == "llava_next_video" else 1
+    processor = _bare(_VIDEO_PROCESSORS[family.name], family.settings)
+    vars(processor).update(image_token=MARK, video_token=MARK, start_image_token="", end_image_token="")
+    return int(processor.replace_video_token({"pixel_values_videos": [_frames(frames, Size(side, side))]}, 0).count(MARK))
 
 
 def audio_tokens(family: Family, samples: int, rate: int) -> int:
@@ -61,10 +69,36 @@ def audio_tokens(family: Family, samples: int, rate: int) -> int:
     The first is a convolution of width 3, stride 2 and padding 1, the second a pooling of width and stride 2. Whisper has
     the first step only, and hears silence to the end of its window.
     """
+    if family.name == "qwen3_omni_moe":
+        return _qwen3_omni(family.settings, samples, rate)
     target, window = family.settings["sampling_rate"], family.settings["chunk_length"] * family.settings["sampling_rate"]
     heard = window if family.name == "whisper" else min(next(_at_least(samples * target, rate)), window)
     convolved = np.zeros(heard, dtype=np.uint8)[:: family.settings["hop_length"]][::2]
     return len(convolved) if family.name == "whisper" else len(convolved[1::2])
+
+
+def _qwen3_omni(settings: Any, samples: int, rate: int) -> int:
+    """What the whole processor makes of silence, resampled."""
+    target, hop = settings["sampling_rate"], settings["hop_length"]
+    owner = _transformers().WhisperFeatureExtractor(sampling_rate=target, hop_length=hop)
+    processor = _bare("Qwen3OmniMoeProcessor", {"feature_extractor": owner, "audio_token": MARK})
+    silence = [np.zeros(next(_at_least(samples * target, rate)), dtype=np.float32)]
+    asked = {**processor.audio_kwargs, "sampling_rate": target, "n_window": settings["n_window"], "return_tensors": "pt"}
+    return int(processor._process_audio(silence, **asked)[1][0].count(MARK))
+
+
+def _glm_video_grid(family: Family, frames: int, size: Size) -> tuple[int, ...]:
+    """The grid that the video processor of GLM-4V gives for blank frames."""
+    numbers = family.settings
+    limits = {"shortest_edge": numbers["min_pixels"], "longest_edge": numbers["max_pixels"]}
+    patches = {name: numbers[name] for name in ("patch_size", "merge_size", "temporal_patch_size")}
+    made = _images("Glm4vVideoProcessor", size=limits, do_sample_frames=False, **patches)
+    blank, raw = _frames(frames, size), {**_RAW, "input_data_format": "channels_first"}
+    return tuple(made(videos=[blank], return_tensors="pt", **raw)["video_grid_thw"][0].tolist())
+
+
+def _frames(frames: int, size: Size) -> np.ndarray:
+    return np.zeros((frames, 3, size.height, size.width), dtype=np.uint8)
 
 
 def _at_least(number: int, divisor: int) -> Iterator[int]:
@@ -72,8 +106,8 @@ def _at_least(number: int, divisor: int) -> Iterator[int]:
     return (n for n in count(number // divisor) if n * divisor >= number)
 
 
-def _qwen(settings: Any, size: Size) -> int:
-    grid = image_grid(Family("", settings), size)
+def _qwen(settings: Any, size: Size, name: str = "") -> int:
+    grid = image_grid(Family(name, settings), size)
     return len(range(0, grid[1], settings["merge_size"])) * len(range(0, grid[2], settings["merge_size"]))
 
 
@@ -129,8 +163,21 @@ def _pixtral(settings: Any, size: Size) -> int:
 
 
 def _gemma3(settings: Any, size: Size) -> int:
-    made = _images("Gemma3ImageProcessorPil", size={"height": 28, "width": 28}, do_pan_and_scan=False)
+    crops = {name: value for name, value in settings.items() if "pan_and_scan" in name}
+    made = _images("Gemma3ImageProcessorPil", size={"height": 28, "width": 28}, **crops)
     return _expanded("Gemma3Processor", made, size, {"full_image_sequence": MARK * settings["image_seq_length"]})
+
+
+def _glm4v(settings: Any, size: Size) -> int:
+    return _qwen(settings, size, "glm4v")
+
+
+def _llama4(settings: Any, size: Size) -> int:
+    side = settings["image_size"]
+    tiles = {name: settings[name] for name in ("max_patches", "resize_to_max_canvas")}
+    made = _images("Llama4ImageProcessor", size={"height": side, "width": side}, **tiles)
+    names = {name: settings[name] for name in ("patch_size", "downsample_ratio")}
+    return _expanded("Llama4Processor", made, size, names, mark="<|patch|>")
 
 
 def _deepseek_vl2(settings: Any, size: Size) -> int:
@@ -160,6 +207,14 @@ _COUNTERS: dict[str, Counter] = {
     "pixtral": _pixtral,
     "gemma3": _gemma3,
     "deepseek_vl2": _deepseek_vl2,
+    "glm4v": _glm4v,
+    "llama4": _llama4,
+}
+
+_VIDEO_PROCESSORS = {
+    "internvl": "InternVLProcessor",
+    "llava_onevision": "LlavaOnevisionProcessor",
+    "llava_next_video": "LlavaNextVideoProcessor",
 }
 
 _RAW = {"do_rescale": False, "do_normalize": False, "input_data_format": "channels_last"}
@@ -181,13 +236,19 @@ def _images(name: str, **settings: Any) -> Any:
     return getattr(_transformers(), name)(**settings)
 
 
-def _expanded(name: str, images: Any, size: Size, settings: dict[str, Any]) -> int:
+def _expanded(name: str, images: Any, size: Size, settings: dict[str, Any], mark: str = MARK) -> int:
     """How many placeholders a processor makes of one, for a blank picture. It is made without a tokenizer."""
+    processor = _bare(name, {**settings, "image_processor": images, "image_token": MARK})
+    inputs = images(images=[_blank(size)], **_RAW)
+    return int(processor.replace_image_token(inputs, 0).count(mark))
+
+
+def _bare(name: str, settings: Any) -> Any:
+    """A processor without a tokenizer."""
     kind = getattr(_transformers(), name)
     processor = kind.__new__(kind)
-    vars(processor).update(settings, image_processor=images, image_token=MARK)
-    inputs = images(images=[_blank(size)], **_RAW)
-    return int(processor.replace_image_token(inputs, 0).count(MARK))
+    vars(processor).update(settings)
+    return processor
 
 
 def _blank(size: Size) -> np.ndarray:

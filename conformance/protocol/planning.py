@@ -9,7 +9,8 @@ from reference.items import Size
 
 FAMILIES = (
     "qwen2_vl", "qwen2_5_vl", "qwen3_vl", "llava", "llava_next", "llava_onevision", "deepseek_vl2", "internvl", "idefics3",
-    "smolvlm", "pixtral", "gemma3", "whisper", "qwen2_audio",
+    "smolvlm", "pixtral", "gemma3", "whisper", "qwen2_audio", "glm4v", "llama4", "llava_next_video", "qwen2_5_omni",
+    "qwen3_omni_moe",
 )  # fmt: skip
 """The families of models that the suite knows, by their `model_type`."""
 
@@ -44,8 +45,16 @@ class Planning(Protocol):
         internvl: image_size, min_patches, max_patches, image_seq_length
         idefics3, smolvlm: longest_edge, max_image_size (the side of a tile), image_seq_len, do_image_splitting
         pixtral: longest_edge, patch_size, spatial_merge_size
-        gemma3: image_seq_length; without pan and scan
-        whisper, qwen2_audio: sampling_rate, hop_length, chunk_length (in seconds)
+        gemma3: image_seq_length; do_pan_and_scan, pan_and_scan_min_crop_size, pan_and_scan_max_num_crops and
+            pan_and_scan_min_ratio_to_activate (a float)
+        llama4: image_size (the side of a tile), patch_size, downsample_ratio (how many patches become a token: 4 for a
+            pixel_shuffle_ratio of 0.5), max_patches (of tiles), resize_to_max_canvas
+        glm4v (GLM-4.1V to GLM-4.6V): those of qwen3_vl; min_pixels and max_pixels bound the pixels of all frames, of which
+            a picture has temporal_patch_size
+        llava_next_video: image_size (the side of a frame), patch_size; its pictures are counted as llava_next
+        whisper, qwen2_audio, qwen2_5_omni: sampling_rate, hop_length, chunk_length (in seconds)
+        qwen3_omni_moe: sampling_rate, hop_length, n_window; there is no window. Pictures and videos of the two Omni models
+            are counted as qwen2_vl, with their settings
 
     Every method raises ValueError for an unknown family, and for a medium that would get no token.
     """
@@ -54,20 +63,24 @@ class Planning(Protocol):
     def count_image_tokens(self, family: str, settings: Mapping[str, Any], size: Size) -> int:
         """How many positions a picture of this size fills.
 
-        Raises ValueError for a picture whose longest side is more than 200 times its shortest (families of Qwen).
+        Raises ValueError for a picture whose longest side is more than 200 times its shortest (families of Qwen and
+        GLM-4V).
         """
 
     @returns(answer.integer)
     def count_video_tokens(self, family: str, settings: Mapping[str, Any], frames: int, size: Size) -> int:
-        """How many positions a video of so many sampled frames fills: qwen2_vl, qwen2_5_vl, qwen3_vl, llava_onevision
-        and internvl. `cap_pixels_per_frame` of Qwen is off.
+        """How many positions a video of so many sampled frames fills.
+
+        For qwen2_vl, qwen2_5_vl, qwen3_vl, glm4v, llava_onevision, llava_next_video, internvl and smolvlm. Times that are
+        written between frames are text. `cap_pixels_per_frame` of Qwen is off.
 
         Raises ValueError for less than one frame.
         """
 
     @returns(answer.integer)
     def count_audio_tokens(self, family: str, settings: Mapping[str, Any], samples: int, rate: int) -> int:
-        """How many positions a recording of so many samples, `rate` a second, fills: whisper and qwen2_audio.
+        """How many positions a recording of so many samples, `rate` a second, fills: whisper, qwen2_audio, qwen2_5_omni
+        and qwen3_omni_moe. It is the only recording of its prompt.
 
         It is resampled to the settings' sampling_rate first, to ceil(samples * sampling_rate / rate) samples, and cut
         to chunk_length. Raises ValueError for less than one sample.
@@ -75,10 +88,10 @@ class Planning(Protocol):
 
     @returns(grid)
     def image_grid(self, family: str, settings: Mapping[str, Any], size: Size) -> tuple[int, int, int]:
-        """How many patches of patch_size a picture has in time (1), height and width, for the families of Qwen."""
+        """How many patches of patch_size a picture has in time (1), height and width: families of Qwen, GLM-4V."""
 
     @returns(grid)
     def video_grid(self, family: str, settings: Mapping[str, Any], frames: int, size: Size) -> tuple[int, int, int]:
         """How many patches a video has in time (steps of temporal_patch_size frames, the last one filled up), height
-        and width, for the families of Qwen.
+        and width, for the families of Qwen and GLM-4V.
         """

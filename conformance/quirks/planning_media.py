@@ -102,6 +102,49 @@ def no_frames(family: str, settings: Settings, frames: int, size: Size) -> int:
     return right.count_video_tokens(family, settings, frames, size) if frames > 0 else 0
 
 
+@quirk("frames-of-smolvlm-in-tiles", replaces="count_video_tokens", bugs=(), caught_by=("PLANNING-37",))
+def smolvlm_tiles(family: str, settings: Settings, frames: int, size: Size) -> int:
+    """Each frame of a video for SmolVLM is cut into tiles like a picture."""
+    if family != "smolvlm":
+        return right.count_video_tokens(family, settings, frames, size)
+    return frames * right.count_image_tokens(family, settings, size)
+
+
+@quirk("frames-not-pooled", replaces="count_video_tokens", bugs=(), caught_by=("PLANNING-38",))
+def unpooled(family: str, settings: Settings, frames: int, size: Size) -> int:
+    """Every patch of a frame of LLaVA-NeXT-Video has a token."""
+    twice = {"image_size": 2 * settings["image_size"]} if family == "llava_next_video" else {}
+    return right.count_video_tokens(family, {**settings, **twice}, frames, size)
+
+
+@quirk("limits-of-glm-for-each-frame", replaces="count_video_tokens", bugs=(), caught_by=("PLANNING-36",))
+def glm_frames(family: str, settings: Settings, frames: int, size: Size) -> int:
+    """Each frame of GLM-4V may have the pixels that the limits allow to all frames together."""
+    right.count_video_tokens(family, settings, frames, size)
+    return right.count_video_tokens("qwen2_vl" if family == "glm4v" else family, settings, frames, size)
+
+
+@quirk("window-of-whisper-for-omni", replaces="count_audio_tokens", bugs=(), caught_by=("PLANNING-39",))
+def short_window(family: str, settings: Settings, samples: int, rate: int) -> int:
+    """A recording for Qwen2.5-Omni is cut after the 30 seconds of Whisper."""
+    window = {"chunk_length": 30} if family == "qwen2_5_omni" else {}
+    return right.count_audio_tokens(family, {**settings, **window}, samples, rate)
+
+
+@quirk("begun-hops-of-omni-counted", replaces="count_audio_tokens", bugs=(), caught_by=("PLANNING-40",))
+def begun(family: str, settings: Settings, samples: int, rate: int) -> int:
+    """A hop that the recording does not fill is counted for Qwen3-Omni, as for Qwen2-Audio."""
+    more = settings["hop_length"] - 1 if family == "qwen3_omni_moe" and rate == settings["sampling_rate"] else 0
+    return right.count_audio_tokens(family, settings, samples + more if samples > 0 else samples, rate)
+
+
+@quirk("omni-not-in-chunks", replaces="count_audio_tokens", bugs=(), caught_by=("PLANNING-40",))
+def one_chunk(family: str, settings: Settings, samples: int, rate: int) -> int:
+    """A recording for Qwen3-Omni is halved three times as a whole, as if it were a single chunk."""
+    window = {"n_window": 10**9} if family == "qwen3_omni_moe" else {}
+    return right.count_audio_tokens(family, {**settings, **window}, samples, rate)
+
+
 @quirk("hops-in-32-bit-floats", replaces="count_audio_tokens", bugs=("audio-float32-ceil",), caught_by=("PLANNING-28",))
 def float32(family: str, settings: Settings, samples: int, rate: int) -> int:
     """Hops are rounded up in 32-bit floats, which lose a sample of a long recording."""

@@ -161,3 +161,41 @@ def class_token(family: str, settings: Settings, size: Size) -> int:
     """The class token of LLaVA's vision tower is counted, though its strategy leaves it out."""
     strategy = {"vision_feature_select_strategy": "full"} if "vision_feature_select_strategy" in settings else {}
     return right.count_image_tokens(family, {**settings, **strategy}, size)
+
+
+@quirk("crops-not-counted", replaces="count_image_tokens", bugs=("mm-kwargs-ignored",), caught_by=("PLANNING-35",))
+def uncropped(family: str, settings: Settings, size: Size) -> int:
+    """The crops of Gemma 3's pan and scan are not counted, whatever the settings say."""
+    off = {"do_pan_and_scan": False} if family == "gemma3" else {}
+    return right.count_image_tokens(family, {**settings, **off}, size)
+
+
+@quirk("crops-of-any-side", replaces="count_image_tokens", bugs=(), caught_by=("PLANNING-35",))
+def any_crop(family: str, settings: Settings, size: Size) -> int:
+    """A picture for Gemma 3 is cropped even where its crops are smaller than they may be."""
+    least = {"pan_and_scan_min_crop_size": 1} if family == "gemma3" else {}
+    return right.count_image_tokens(family, {**settings, **least}, size)
+
+
+@quirk("picture-as-one-frame", replaces="count_image_tokens", bugs=(), caught_by=("PLANNING-33",))
+def one_frame(family: str, settings: Settings, size: Size) -> int:
+    """A picture for GLM-4V has all the pixels that its limits allow, as for Qwen2-VL, and not half of them."""
+    return right.count_image_tokens("qwen2_vl" if family == "glm4v" else family, settings, size)
+
+
+@quirk("canvas-that-enlarges-most", replaces="count_image_tokens", bugs=(), caught_by=("PLANNING-34",))
+def enlarged(family: str, settings: Settings, size: Size) -> int:
+    """A picture for Llama 4 is put on the canvas that enlarges it most, whatever the settings say."""
+    most = {"resize_to_max_canvas": True} if family == "llama4" else {}
+    return right.count_image_tokens(family, {**settings, **most}, size)
+
+
+@quirk("no-thumbnail-of-tiles", replaces="count_image_tokens", bugs=(), caught_by=("PLANNING-06", "PLANNING-34"))
+def no_thumbnail(family: str, settings: Settings, size: Size) -> int:
+    """The whole that follows the tiles of InternVL and Llama 4 is forgotten."""
+    count = right.count_image_tokens(family, settings, size)
+    if family not in ("internvl", "llama4"):
+        return count
+    side = settings["image_size"] // settings.get("patch_size", 1)
+    one = settings["image_seq_length"] if family == "internvl" else side**2 // settings["downsample_ratio"]
+    return int(max(count - one, one))

@@ -99,6 +99,31 @@ GEMMA3 = {
     "any-size": pictures(known.GEMMA3, (896, 896), (1, 50), (30, 40)),
     "other-length": pictures(known.GEMMA3.but(image_seq_length=64), (500, 500)),
 }
+PAN_AND_SCAN = known.GEMMA3.but(do_pan_and_scan=True)
+SMALL_CROPS = PAN_AND_SCAN.but(pan_and_scan_min_crop_size=40, pan_and_scan_max_num_crops=7)
+CROPPED = {
+    "small": pictures(PAN_AND_SCAN, (256, 256), (300, 511), (511, 300), (255, 900), (307, 256)),
+    "long-enough": pictures(PAN_AND_SCAN, (500, 599), (500, 600), (600, 500), (512, 600)),
+    "half-way": pictures(SMALL_CROPS, (100, 250), (250, 100), (100, 350), (100, 249), (300, 80)),
+    "at-most-four": pictures(PAN_AND_SCAN, (256, 2_000), (2_000, 256)),
+    "as-many-as-fit": pictures(SMALL_CROPS, (40, 300), (300, 41), (45, 119), (39, 300), (79, 60)),
+    "off": pictures(known.GEMMA3, (256, 2_000)),
+}
+SMALL_GLM4V = known.GLM4V.but(max_pixels=40 * 28 * 28)
+GLM4V = {
+    "common": pictures(known.GLM4V, (480, 640), (224, 224), (337, 511)),
+    "small": pictures(known.GLM4V, (1, 1), (29, 29), (23, 3), (70, 70), (100, 60), (13, 300)),
+    "too-large": pictures(SMALL_GLM4V, (600, 500), (160, 100), (140, 126), (300, 40), (125, 125)),
+    "three-frames-a-step": pictures(SMALL_GLM4V.but(temporal_patch_size=3), (300, 200), (98, 126), (20, 30)),
+}
+SMALL_LLAMA4 = known.LLAMA4.but(image_size=28)
+LLAMA4 = {
+    "common": pictures(known.LLAMA4, (480, 640), (336, 336), (337, 337), (300, 1_000)),
+    "around-one-tile": pictures(SMALL_LLAMA4, (28, 28), (29, 28), (28, 29), (1, 1), (27, 56), (56, 27)),
+    "beyond-all-canvases": pictures(SMALL_LLAMA4, (200, 200), (100, 190), (10, 900), (460, 29)),
+    "at-most-five": pictures(SMALL_LLAMA4.but(max_patches=5), (60, 80), (100, 30), (30, 141), (20, 20)),
+    "largest-canvas": pictures(SMALL_LLAMA4.but(resize_to_max_canvas=True), (28, 28), (10, 40), (57, 28)),
+}
 OVERRIDDEN = {
     "max-pixels": (pictures(SMALL_QWEN2, (1000, 1000)), pictures(known.QWEN2_VL, (1000, 1000))),
     "min-pixels": (pictures(known.QWEN2_VL.but(min_pixels=200_704), (100, 100)), pictures(known.QWEN2_VL, (100, 100))),

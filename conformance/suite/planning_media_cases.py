@@ -102,11 +102,35 @@ NO_FRAMES_OF_QWEN3 = {
     "none": Refused(known.QWEN3_VL_VIDEO, (0, Size(100, 100))),
     "too-thin": Refused(known.QWEN3_VL_VIDEO, (2, Size(32, 6_500))),
 }
+SMALL_GLM4V = known.GLM4V_VIDEO.but(max_pixels=4 * 100 * 28 * 28)
+GLM4V_VIDEOS = {
+    "even-and-odd": videos(known.GLM4V_VIDEO, (2, 56, 84), (5, 100, 130), (3, 100, 20), (7, 29, 29)),
+    "beyond-the-budget": videos(SMALL_GLM4V, (9, 200, 300), (6, 250, 250), (13, 181, 97)),
+    "odd-frames-round-to-even": videos(SMALL_GLM4V, (5, 224, 224), (5, 252, 280), (3, 300, 200)),
+    "four-frames-a-step": videos(SMALL_GLM4V.but(temporal_patch_size=4), (4, 100, 150), (6, 220, 240)),
+}
+SMOLVLM_VIDEOS = {"any-size": videos(known.SMOLVLM, (1, 512, 512), (9, 480, 2_000), (64, 100, 100))}
+NEXT_VIDEOS = {
+    "even-side": videos(known.LLAVA_NEXT_VIDEO, (1, 336, 336), (8, 480, 640)),
+    "odd-side": videos(known.LLAVA_NEXT_VIDEO.but(image_size=210), (3, 100, 100)),
+}
 RECORDINGS = {
     "shortest": recordings(known.QWEN2_AUDIO, 321, 480, 640, 641, 960, 961, 1_281),
     "seconds": recordings(known.QWEN2_AUDIO, 16_000, 15_999, 16_001, 16_160, 16_161, 44_100),
     "up-to-the-window": recordings(known.QWEN2_AUDIO, 479_999, 480_000, 480_001, 5_000_000),
     "beyond-32-bit-floats": recordings(LONG_WINDOW, 16_777_216, 16_777_601, 18_000_321),
+}
+OMNI_2_5 = {
+    "shortest": recordings(known.QWEN2_5_OMNI, 321, 640, 641, 16_001),
+    "beyond-half-a-minute": recordings(known.QWEN2_5_OMNI, 480_000, 480_001, 480_641, 2_000_000),
+    "up-to-the-window": recordings(known.QWEN2_5_OMNI, 4_799_999, 4_800_000, 4_800_001, 9_000_000),
+}
+OMNI_3 = {
+    "begun-hops": recordings(known.QWEN3_OMNI, 479, 480, 1_439, 1_440, 2_719, 2_720, 15_999),
+    "around-a-chunk": recordings(known.QWEN3_OMNI, 16_000, 16_159, 16_160, 31_999, 32_000, 32_161),
+    "other-chunks": recordings(known.QWEN3_OMNI.but(n_window=20), 16_000, 40_000),
+    "beyond-half-a-minute": recordings(known.QWEN3_OMNI, 481_000),
+    "from-44100": recordings(known.QWEN3_OMNI, 44_100, 44_542, rate=44_100),
 }
 WHISPER = {
     "any-length": recordings(known.WHISPER, 1, 16_000, 480_000, 480_001),

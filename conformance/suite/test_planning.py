@@ -161,3 +161,27 @@ def test_settings_that_make_no_sense_are_refused(engine: Engine, case: Family) -
 def test_the_grid_of_a_picture_is_that_of_the_processor(engine: Engine, case: Table) -> None:
     """The grid of a picture MUST be that of the model owner's processor: patches in time, height and width, unmerged."""
     counts_are(engine, "image_grid", case, "the grids")
+
+
+@requirement("PLANNING-33", needs="count_image_tokens.glm4v", cases=cases.GLM4V, bugs=("smart-resize-zero-dim", "W01"))
+def test_pictures_for_glm4v(engine: Engine, case: Table) -> None:
+    """The tokens of a picture for GLM-4V MUST be as many as the model owner's processor makes, at every size.
+
+    It is resized as a whole time step, so its limits are for the pixels of two frames.
+    """
+    counts_are(engine, "count_image_tokens", case, "the tokens")
+
+
+@requirement("PLANNING-34", needs="count_image_tokens.llama4", cases=cases.LLAMA4, bugs=("W01",))
+def test_pictures_for_llama4(engine: Engine, case: Table) -> None:
+    """The tokens of a picture for Llama 4 MUST be as many as the model owner's processor makes, at every size.
+
+    Of the canvases that the picture fits on, the one that enlarges it least is taken. A single tile has no thumbnail.
+    """
+    counts_are(engine, "count_image_tokens", case, "the tokens")
+
+
+@requirement("PLANNING-35", needs="count_image_tokens.gemma3", cases=cases.CROPPED, bugs=("mm-kwargs-ignored", "W01"))
+def test_pictures_for_gemma3_with_pan_and_scan(engine: Engine, case: Table) -> None:
+    """With pan and scan, the tokens of a picture for Gemma 3 MUST be those of the whole and of each of its crops."""
+    counts_are(engine, "count_image_tokens", case, "the tokens")

@@ -107,3 +107,36 @@ def test_a_recording_without_rows_has_no_token(engine: Engine, case: Refused) ->
 def test_a_recording_without_samples_is_refused(engine: Engine, case: Refused) -> None:
     """A recording without a sample MUST be refused."""
     is_refused(engine, "count_audio_tokens", case)
+
+
+@requirement("PLANNING-36", needs="count_video_tokens.glm4v", cases=cases.GLM4V_VIDEOS)
+def test_videos_for_glm4v(engine: Engine, case: Table) -> None:
+    """The tokens of a video for GLM-4V MUST be as many as the model owner's processor makes: frames are resized together."""
+    counts_are(engine, "count_video_tokens", case, "the tokens")
+
+
+@requirement("PLANNING-37", needs="count_video_tokens.smolvlm", cases=cases.SMOLVLM_VIDEOS)
+def test_videos_for_smolvlm(engine: Engine, case: Table) -> None:
+    """The tokens of a video for SmolVLM MUST be those of one tile for each frame, without the text around the frames."""
+    counts_are(engine, "count_video_tokens", case, "the tokens")
+
+
+@requirement("PLANNING-38", needs="count_video_tokens.llava_next_video", cases=cases.NEXT_VIDEOS)
+def test_videos_for_llava_next_video(engine: Engine, case: Table) -> None:
+    """The tokens of a video for LLaVA-NeXT-Video MUST be those of its frames, pooled to a quarter, without newlines."""
+    counts_are(engine, "count_video_tokens", case, "the tokens")
+
+
+@requirement("PLANNING-39", needs="count_audio_tokens.qwen2_5_omni", cases=cases.OMNI_2_5)
+def test_recordings_for_qwen2_5_omni(engine: Engine, case: Table) -> None:
+    """The tokens of a recording for Qwen2.5-Omni MUST be as many as its encoder has rows, up to its window of 300 s."""
+    counts_are(engine, "count_audio_tokens", case, "the tokens")
+
+
+@requirement("PLANNING-40", needs="count_audio_tokens.qwen3_omni_moe", cases=cases.OMNI_3)
+def test_recordings_for_qwen3_omni(engine: Engine, case: Table) -> None:
+    """The tokens of a recording for Qwen3-Omni MUST be 13 for each whole chunk, and those of the rest.
+
+    A hop that was begun does not count, unlike for Qwen2-Audio, and nothing is cut.
+    """
+    counts_are(engine, "count_audio_tokens", case, "the tokens")

@@ -68,6 +68,20 @@ IDEFICS3 = Family("idefics3", {"longest_edge": 1456, "max_image_size": 364, "ima
 SMOLVLM = Family("smolvlm", {"longest_edge": 2048, "max_image_size": 512, "image_seq_len": 64, "do_image_splitting": True})
 PIXTRAL = Family("pixtral", {"longest_edge": 1024, "patch_size": 16, "spatial_merge_size": 1})
 MISTRAL3 = Family("pixtral", {"longest_edge": 1540, "patch_size": 14, "spatial_merge_size": 2})
-GEMMA3 = Family("gemma3", {"image_seq_length": 256})
+_PAN_AND_SCAN = {
+    "pan_and_scan_min_crop_size": 256,
+    "pan_and_scan_max_num_crops": 4,
+    "pan_and_scan_min_ratio_to_activate": 1.2,
+}
+GEMMA3 = Family("gemma3", {"image_seq_length": 256, "do_pan_and_scan": False, **_PAN_AND_SCAN})
+GLM4V = Family("glm4v", {**_PATCHES, "min_pixels": 112 * 112, "max_pixels": 28 * 28 * 15_000})
+GLM4V_VIDEO = Family("glm4v", {**_PATCHES, "min_pixels": 112 * 112, "max_pixels": 28 * 28 * 2 * 30_000})
+LLAMA4 = Family(
+    "llama4",
+    {"image_size": 336, "patch_size": 14, "downsample_ratio": 4, "max_patches": 16, "resize_to_max_canvas": False},
+)
+LLAVA_NEXT_VIDEO = Family("llava_next_video", {"image_size": 336, "patch_size": 14})
 WHISPER = Family("whisper", _SPEECH)
 QWEN2_AUDIO = Family("qwen2_audio", _SPEECH)
+QWEN2_5_OMNI = Family("qwen2_5_omni", {**_SPEECH, "chunk_length": 300})
+QWEN3_OMNI = Family("qwen3_omni_moe", {"sampling_rate": 16_000, "hop_length": 160, "n_window": 50})

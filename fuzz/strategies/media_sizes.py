@@ -125,6 +125,31 @@ def gemma3() -> SearchStrategy[Family]:
     return st.integers(1, 300).map(lambda length: known.GEMMA3.but(image_seq_length=length))
 
 
+def pan_and_scan() -> SearchStrategy[Family]:
+    """Gemma 3 with crops of at least 1 to 100 pixels, at most 1 to 9 of them; shrinks to small crops."""
+    return st.builds(
+        lambda least, most, ratio: known.GEMMA3.but(
+            do_pan_and_scan=True,
+            pan_and_scan_min_crop_size=least,
+            pan_and_scan_max_num_crops=most,
+            pan_and_scan_min_ratio_to_activate=ratio,
+        ),
+        st.integers(1, 100),
+        st.integers(1, 9),
+        st.sampled_from((1.0, 1.2, 1.5, 3.0)),
+    )
+
+
+def llama4() -> SearchStrategy[Family]:
+    """Llama 4 with 1 to 16 tiles of 14 to 42 pixels; shrinks to one tile."""
+    return st.builds(
+        lambda side, most, largest: known.LLAMA4.but(image_size=side, max_patches=most, resize_to_max_canvas=largest),
+        st.sampled_from((28, 42, 56)),
+        st.integers(1, 16),
+        st.booleans(),
+    )
+
+
 def pictures(families: SearchStrategy[Family], thinnest: int = 200) -> SearchStrategy[Table]:
     """A family and a picture; shrinks to a picture of one pixel."""
     return st.builds(lambda family, size: against(oracle.image_tokens, family, (size,)), families, sizes(thinnest))

@@ -11,7 +11,7 @@ Learned newlines and separators are among them; boundary markers, row breaks and
 3. A medium that would get no token is refused, for what has no position is lost without a word.
 
 Source: transformers 5.24; the modules of this package name the functions, and where engines disagree. Qwen's
-`cap_pixels_per_frame` is off, Gemma's pan and scan too.
+`cap_pixels_per_frame` is off. A recording and a video are counted as the only ones of their prompt.
 """
 
 from collections.abc import Mapping
@@ -19,11 +19,11 @@ from operator import index
 from typing import Any, TypeAlias
 
 from reference.items import Size
-from reference.planning.audio import Qwen2Audio, Whisper
-from reference.planning.llava import DeepseekVL2, Llava, LlavaNext, LlavaOnevision
-from reference.planning.qwen_vl import Grid, Qwen3VL, QwenVL
+from reference.planning.audio import Qwen2Audio, Qwen3Omni, Whisper
+from reference.planning.llava import DeepseekVL2, Llava, LlavaNext, LlavaNextVideo, LlavaOnevision
+from reference.planning.qwen_vl import Glm4V, Grid, Qwen3VL, QwenVL
 from reference.planning.settings import make
-from reference.planning.tiles import Gemma3, Idefics3, InternVL, Pixtral
+from reference.planning.tiles import Gemma3, Idefics3, InternVL, Llama4, Pixtral, SmolVLM
 
 Settings: TypeAlias = Mapping[str, Any]
 
@@ -37,11 +37,16 @@ FAMILIES: Mapping[str, type[Any]] = {
     "deepseek_vl2": DeepseekVL2,
     "internvl": InternVL,
     "idefics3": Idefics3,
-    "smolvlm": Idefics3,
+    "smolvlm": SmolVLM,
     "pixtral": Pixtral,
     "gemma3": Gemma3,
     "whisper": Whisper,
     "qwen2_audio": Qwen2Audio,
+    "glm4v": Glm4V,
+    "llama4": Llama4,
+    "llava_next_video": LlavaNextVideo,
+    "qwen2_5_omni": Qwen2Audio,
+    "qwen3_omni_moe": Qwen3Omni,
 }
 """The families by their `model_type`. Their settings are the fields of these classes."""
 
@@ -70,14 +75,14 @@ def count_audio_tokens(family: str, settings: Settings, samples: int, rate: int)
 def image_grid(family: str, settings: Settings, size: Size) -> Grid:
     """How many patches a picture has in time (1), height and width, before patches are merged into tokens.
 
-    For the families of Qwen. Errors as for `count_image_tokens`.
+    For the families of Qwen, and GLM-4V. Errors as for `count_image_tokens`.
     """
     grid: Grid = _method(family, settings, "image_grid")(size)
     return grid
 
 
 def video_grid(family: str, settings: Settings, frames: int, size: Size) -> Grid:
-    """How many patches a video has in time, height and width. For the families of Qwen; errors as above."""
+    """How many patches a video has in time, height and width. Families and errors as above."""
     grid: Grid = _method(family, settings, "video_grid")(_positive(frames, "frames"), size)
     return grid
 

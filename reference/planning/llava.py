@@ -1,4 +1,4 @@
-"""LLaVA-1.5, LLaVA-NeXT, LLaVA-OneVision and DeepSeek-VL2: a picture on the best of a list of canvases.
+"""LLaVA-1.5, LLaVA-NeXT (and its video model), LLaVA-OneVision and DeepSeek-VL2: a picture on the best of a list of canvases.
 
 1. The canvas is the one on which most pixels of the picture survive, and of these the one that wastes least.
 2. The picture is seen twice: whole, at the size of one tile, and scaled to fit the canvas, tile by tile.
@@ -62,6 +62,21 @@ class LlavaNext:
         whole = side**2 + self.num_additional_image_tokens
         rows, columns = unpadded(size, canvas(size, self.image_grid_pinpoints), self.image_size, side)
         return whole + rows * columns + rows - (self.vision_feature_select_strategy == "default")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlavaNextVideo:
+    """LLaVA-NeXT-Video, for videos. image_size: the side of a frame, which is resized and cropped to a square."""
+
+    image_size: int
+    patch_size: int
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def video_tokens(self, frames: int, size: Size) -> int:
+        """A token for four patches of each frame, rounded down; no newlines and no class token."""
+        return frames * ((self.image_size // self.patch_size) ** 2 // 4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,8 @@
-"""Qwen2-VL, Qwen2.5-VL and Qwen3-VL: a picture keeps its aspect ratio and gets as many tokens as its pixels deserve.
+"""Qwen2-VL, Qwen2.5-VL, Qwen3-VL and GLM-4V: a picture keeps its aspect ratio and gets as many tokens as its pixels deserve.
 
-Source: transformers 5.24, `smart_resize` of the image processor of Qwen2-VL and of the video processors of Qwen2-VL and
-Qwen3-VL. Sides are rounded to the nearest multiple of patch_size * merge_size, ties to the even one.
+Source: transformers 5.24, `smart_resize` of the image processor of Qwen2-VL, of the video processors of Qwen2-VL and
+Qwen3-VL, and of GLM-4.1V's processors, to which those of GLM-4.6V are equal. Sides are rounded to the nearest multiple
+of patch_size * merge_size, ties to the even one.
 Disagreements: qwen-vl-utils, and SGLang's copy of it, lift a side to one multiple *before* they compare the area with
 its limits, so a thin picture (1000 x 10) gets more tokens. Of a picture near max_pixels both sides are rounded down, but
 never below one multiple; the area may then exceed max_pixels.
@@ -86,6 +87,18 @@ class Qwen3VL(QwenVL):
             size = Size(int(size.height * scale), int(size.width * scale))
         rounded = round(frames / self.temporal_patch_size) * self.temporal_patch_size
         return smart_resize(size, frames, rounded, factor=self.factor, limits=(self.min_pixels, self.max_pixels))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glm4V(Qwen3VL):
+    """GLM-4.1V to GLM-4.6V. As Qwen3-VL, but a picture is resized as a whole time step: its limits are for all its frames.
+
+    So a picture has half the area that the limits of Qwen would give it, and sides below one multiple are scaled up.
+    """
+
+    def image_grid(self, size: Size) -> Grid:
+        """The patches of a picture, which fills one time step."""
+        return self._grid(1, self._video_size(self.temporal_patch_size, size))
 
 
 def smart_resize(size: Size, frames: int, rounded_frames: int, *, factor: int, limits: tuple[int, int]) -> Size:

@@ -21,6 +21,8 @@ def check(made: Any, *, may_be_zero: tuple[str, ...] = ()) -> None:
     """Raise unless each setting that is a number is an integer of at least 1, or 0 where that is allowed."""
     for field in fields(made):
         value = getattr(made, field.name)
+        if field.type is float and not (isinstance(value, int | float) and value > 0):
+            raise ValueError(f"{field.name} is a number above 0, not {value!r}")
         if field.type is not int:
             continue
         if isinstance(value, bool) or not isinstance(value, int):

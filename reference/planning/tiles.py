@@ -1,7 +1,8 @@
-"""InternVL, Idefics3, SmolVLM, Pixtral and Gemma 3: tiles of a fixed number of tokens, patches, or one fixed number.
+"""InternVL, Idefics3, SmolVLM, Llama 4, Pixtral and Gemma 3: tiles of a fixed number of tokens, patches, or one fixed number.
 
 Source: transformers 5.24, `get_optimal_tiled_canvas` of GOT-OCR2 (InternVL's image processor), the resizing steps of
-Idefics3's image processor, and `get_resize_output_image_size` of Pixtral's.
+Idefics3's image processor, `get_resize_output_image_size` of Pixtral's, `get_best_fit` of Llama 4's, and
+`pan_and_scan` of Gemma 3's.
 Disagreements: engines have counted tiles of small pictures by another rule than their preprocessing, added a thumbnail
 to a single tile, and taken Pixtral's patch of 14 pixels for its stride of 28.
 """
@@ -63,6 +64,49 @@ class Idefics3:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SmolVLM(Idefics3):
+    """SmolVLM. As Idefics3, and it takes videos."""
+
+    def video_tokens(self, frames: int, size: Size) -> int:
+        """Each frame is one tile. The sentences and times around the frames are text."""
+        return frames * self.image_seq_len
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Llama4:
+    """Llama 4. image_size: the side of a tile; downsample_ratio: how many patches become a token; max_patches: of tiles."""
+
+    image_size: int
+    patch_size: int
+    downsample_ratio: int
+    max_patches: int
+    resize_to_max_canvas: bool
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def image_tokens(self, size: Size) -> int:
+        """The tiles of the canvas, and of the whole at the size of one where there is more than one."""
+        tiles = self._tiles(size)
+        return (tiles + (tiles > 1)) * ((self.image_size // self.patch_size) ** 2 // self.downsample_ratio)
+
+    def _tiles(self, size: Size) -> int:
+        """Those of the canvas that enlarges the picture least, or else shrinks it least; of several, of the smallest.
+
+        With resize_to_max_canvas the canvas enlarges it most.
+        """
+        smallest: dict[float, int] = {}
+        for tiles in range(self.max_patches, 0, -1):
+            for rows in (rows for rows in range(1, tiles + 1) if tiles % rows == 0):
+                scale = min(tiles // rows * self.image_size / size.width, rows * self.image_size / size.height)
+                smallest[scale] = tiles
+        enlarging = [scale for scale in smallest if scale >= 1]
+        if not enlarging or self.resize_to_max_canvas:
+            return smallest[max(smallest)]
+        return smallest[min(enlarging)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pixtral:
     """Pixtral, and Mistral Small 3 with spatial_merge_size 2. longest_edge: larger pictures are scaled down to it."""
 
@@ -86,16 +130,32 @@ class Pixtral:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gemma3:
-    """Gemma 3 without pan and scan: every picture has the same number of tokens."""
+    """Gemma 3. pan_and_scan_min_ratio_to_activate: a picture that is less long than that is not cropped.
+
+    pan_and_scan_min_crop_size: the least side of a crop, in pixels; pan_and_scan_max_num_crops: the most of them.
+    """
 
     image_seq_length: int
+    do_pan_and_scan: bool
+    pan_and_scan_min_crop_size: int
+    pan_and_scan_max_num_crops: int
+    pan_and_scan_min_ratio_to_activate: float
 
     def __post_init__(self) -> None:
         check(self)
 
     def image_tokens(self, size: Size) -> int:
-        """Any size is resized to one square."""
-        return self.image_seq_length
+        """The whole, resized to a square, and each crop likewise."""
+        return (1 + self._crops(size)) * self.image_seq_length
+
+    def _crops(self, size: Size) -> int:
+        """How many crops lie along the longest side: nearly square ones, at least 2 before max_num_crops, or none."""
+        long, short = max(size.height, size.width), min(size.height, size.width)
+        least = self.pan_and_scan_min_crop_size
+        if not self.do_pan_and_scan or long / short < self.pan_and_scan_min_ratio_to_activate:
+            return 0
+        crops = min(max(2, min(long // least, floor(long / short + 0.5))), self.pan_and_scan_max_num_crops)
+        return crops if min(ceil(long / crops), short) >= least else 0
 
 
 def arrangement(size: Size, tile: int, fewest: int, most: int) -> tuple[int, int]:

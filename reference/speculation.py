@@ -24,7 +24,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from reference.items import Chunk, Item, all_spans, check_within
@@ -70,7 +69,7 @@ def draft_positions(positions: Triples, chunk: Chunk, steps: int = 0) -> Triples
         raise ValueError(f"{chunk} ends behind the last of {length} positions")
     if steps < 0 or (steps and chunk.stop != length):
         raise ValueError(f"{steps} steps behind {chunk}: drafts go on behind the last of {length} positions only")
-    return extend_positions(positions, length + steps)[:, chunk.prefix : chunk.stop + steps].copy()
+    return extend_positions(positions, length + steps)[:, chunk.prefix : chunk.stop + steps]
 
 
 def propose_ngram(
@@ -89,12 +88,15 @@ def propose_ngram(
     check_within(spans, length)
     media = span_mask(spans, Chunk(0, length))
     text_before = length - max([0, *(span.stop for span in spans)])
-    for size in range(min(longest, text_before, length - 1), shortest - 1, -1):
-        windows, covered = sliding_window_view(input_ids, size)[:-1], sliding_window_view(media, size)[:-1]
-        ends = np.flatnonzero((windows == input_ids[-size:]).all(axis=1) & ~covered.any(axis=1)) + size
-        ends = ends[~media[ends]]
-        if ends.size:
-            following = slice(int(ends[0]), int(ends[0]) + count)
-            stop = np.flatnonzero(media[following])
-            return tuple(input_ids[following][: stop[0] if stop.size else None].tolist())
-    return ()
+    begins = np.flatnonzero(~media)
+    matched = begins[:0]
+    for size in range(1, min(longest, text_before) + 1):
+        begins = begins[begins >= size]
+        begins = begins[(input_ids[begins - size] == input_ids[-size]) & ~media[begins - size]]
+        if size >= shortest and begins.size:
+            matched = begins
+    if not matched.size:
+        return ()
+    following = slice(int(matched[0]), int(matched[0]) + count)
+    stop = np.flatnonzero(media[following])
+    return tuple(input_ids[following][: stop[0] if stop.size else None].tolist())

@@ -442,13 +442,6 @@ MUTATIONS = [
         "np.pad(positions, ((0, 0), (0, steps)), mode='edge')[:, chunk.prefix : chunk.stop + steps]",
         "SPECULATION-09",
     ),
-    Mutation(
-        "the draft has positions of its own",
-        "speculation",
-        "chunk.stop + steps].copy()",
-        "chunk.stop + steps]",
-        "SPECULATION-10",
-    ),
     Mutation("a proposal ends before media", "speculation", "stop[0] if stop.size else None", "None", "SPECULATION-13"),
     Mutation(
         "the longest match counts",

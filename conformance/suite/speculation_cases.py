@@ -33,6 +33,12 @@ class Draft(NamedTuple):
         return feed(self.prompt, rows=self.rows, table=self.table)
 
     @property
+    def rows_behind(self) -> torch.Tensor:
+        """The rows of the media one position later than the chunk, by position."""
+        whole, first = self.whole, self.chunk.prefix + 1
+        return whole.rows[torch.tensor([first <= place < first + self.chunk.length for place in whole.media], dtype=torch.bool)]
+
+    @property
     def expected(self) -> torch.Tensor:
         """What stands behind each position of the chunk, as the oracle has it: [chunk.length, hidden]."""
         whole = self.whole
@@ -83,11 +89,9 @@ def spoken(drawing: str) -> Prompt:
 
 def embedded(engine: Engine, case: Draft) -> torch.Tensor:
     """What the engine's draft model takes for a chunk."""
-    whole, chunk = case.whole, case.chunk
+    chunk, table = case.chunk, case.whole.table
     ids = chunk_ids(engine, case.prompt, Chunk(0, len(case.prompt.input_ids)))
-    wanted = [place in range(chunk.prefix + 1, chunk.stop + 1) for place in whole.media]
-    rows = whole.rows[torch.tensor(wanted, dtype=torch.bool)] if chunk.length else whole.rows[:0]
-    observed: torch.Tensor = engine.draft_embeddings(ids, case.prompt.items, rows, whole.table.clone(), chunk, case.sampled)
+    observed: torch.Tensor = engine.draft_embeddings(ids, case.prompt.items, case.rows_behind, table, chunk, case.sampled)
     equal(list(observed.shape), [chunk.length, HIDDEN], "the shape of the draft's embeddings", where="axis {}".format)
     return observed
 

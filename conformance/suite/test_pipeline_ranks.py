@@ -29,6 +29,7 @@ ACROSS_RANKS = {
     "last-level-on-the-last-rank": split("iii.", (2, 1), (0, 2)),
     "none-on-the-first-rank": split(".iii", (1, 2, 2), (2, 3)),
     "one-rank-without-a-level": split(".iii.", (1, 2, 2), (0, 3)),
+    "seven-layers-on-three-ranks": split(".iii.", (2, 3, 2), (0, 1, 2)),
     "levels-in-another-order": split(".iii.", (2, 2), (3, 0)),
     "interleaved": split("vva.vi.", (1, 3), (0, 1, 2)),
     "listed-in-another-order": split(draw(".ii.vv.", listed="vi"), (1, 3), (0, 1)),

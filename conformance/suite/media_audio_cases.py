@@ -8,7 +8,7 @@ from conformance.cases import Exact
 from conformance.oracles.media_films import mean_of_channels
 from conformance.world.films import film
 from conformance.world.picture_files import jpeg
-from conformance.world.recordings import FLOATS, Recording, aiff, flac, floats, packed, recording, wav
+from conformance.world.recordings import FLOATS, Recording, aiff, flac, floats, matroska, packed, recording, wav
 
 RATE = 16_000
 
@@ -56,6 +56,7 @@ SCALED = {f"wav-of-{bits}-bits": exact(recording(rows, bits)) for bits, rows in 
     "ramp": exact(recording([[value] for value in RAMP])),
     "flac": exact(flac(RAMP)),
     "aiff": exact(aiff([[value] for value in RAMP[:50]])),
+    "matroska": exact(matroska([[value] for value in RAMP])),
     "one-sample": exact(recording([[-5]])),
     "longer-than-a-block": exact(recording([[n * 7919 % 65536 - 32768] for n in range(5000)])),
     "from-a-pipe": Exact(
@@ -72,6 +73,7 @@ STEREO = {
     "one-sample": exact(recording([[300, -100]])),
     "two-samples": exact(recording([[300, -100], [7, 9]])),
     "eight-bits": exact(recording([[10, 20], [-128, 127]], 8)),
+    "matroska": exact(matroska([[n * 100, 7 - n] for n in range(50)])),
     "twenty-four-bits": exact(recording([[8_388_607, 1], [-8_388_608, -2]], 24)),
 }
 MANY_CHANNELS = {

@@ -34,7 +34,7 @@ def test_two_channels_become_their_mean(engine: Engine, case: Exact) -> None:
 def test_many_channels_become_their_mean(engine: Engine, case: Exact) -> None:
     """More than two channels SHOULD become one, which is their mean, also where there are fewer samples than channels.
 
-    libswresample mixes them with weights for loudspeakers.
+    libswresample mixes them with weights for loudspeakers, and leaves the bass channel of six out.
     """
     equal(engine.decode_audio(case.given, RATE, ENOUGH), case.expected, "the samples", where=SAMPLE)
 

@@ -1,12 +1,13 @@
-"""Recordings written by hand, so that every sample in them is known; FLAC alone comes from an encoder, without loss."""
+"""Recordings written by hand, so that every sample in them is known; FLAC and Matroska come from FFmpeg, without loss."""
 
 import struct
 from collections.abc import Sequence
 from io import BytesIO
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import av
 import numpy as np
+from numpy.typing import NDArray
 
 INTEGERS, FLOATS = 1, 3
 """The two kinds of samples in a WAV file."""
@@ -62,11 +63,23 @@ def aiff(rows: Sequence[Sequence[int]]) -> Recording:
 
 def flac(values: Sequence[int], rate: int = 16_000) -> Recording:
     """A FLAC file of 16 bits, one channel."""
-    to = BytesIO()
-    with av.open(to, "w", format="flac") as container:
-        stream = container.add_stream("flac", rate=rate, layout="mono", format="s16")
-        frame = av.AudioFrame.from_ndarray(np.array([values], dtype=np.int16), format="s16", layout="mono")
+    data = sound("flac", "flac", np.array(values, dtype=np.int16)[:, None], rate)
+    return Recording(data, [[value / 2**15] for value in values], rate)
+
+
+def matroska(rows: Sequence[Sequence[int]], rate: int = 16_000) -> Recording:
+    """The same samples as in a WAV file, in the container of a film."""
+    data = sound("matroska", "pcm_s16le", np.array(rows, dtype=np.int16), rate)
+    return Recording(data, [[value / 2**15 for value in row] for row in rows], rate)
+
+
+def sound(container_format: str, codec: str, samples: NDArray[np.int16], rate: int) -> bytes:
+    """A file of these samples, [n, 1 or 2 channels], by a codec that loses nothing."""
+    to, layout = BytesIO(), ("mono", "stereo")[samples.shape[1] - 1]
+    with av.open(to, "w", format=container_format) as container:
+        stream: Any = container.add_stream(codec, rate=rate, layout=layout, format="s16")
+        frame = av.AudioFrame.from_ndarray(samples.reshape(1, -1), format="s16", layout=layout)
         frame.sample_rate, frame.pts = rate, 0
         container.mux(stream.encode(frame))
         container.mux(stream.encode(None))
-    return Recording(to.getvalue(), [[value / 2**15] for value in values], rate)
+    return to.getvalue()

@@ -8,9 +8,10 @@
 5. Samples are counted, not believed, and bounded while they arrive. A WAV file that promises more than it holds is an
    error; one that was written to a pipe promises nothing.
 
-Source: RFC 2361 and Microsoft's multimedia programming interface (1991) for WAV. Disagreements: libswresample (vLLM's
-PyAV path, torchcodec) mixes more than two channels by weights for loudspeakers and leaves out the bass channel; soundfile
-and librosa's users take the mean.
+Source: RFC 2361 and Microsoft's multimedia programming interface (1991) for WAV. Disagreements: libswresample
+(SGLang 0.5.23 for containers, vLLM 0.33 with PyAV where the rate changes, torchcodec) adds two channels and divides by the
+root of two, mixes more by weights for loudspeakers, and leaves out the bass channel; soundfile and librosa's users take the
+mean.
 """
 
 import struct

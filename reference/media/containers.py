@@ -4,7 +4,8 @@
    descriptions), or that take any text for a picture.
 2. No address can be opened from within a file: there is no protocol.
 3. What the decoder complains of is an error. A frame that it mends, or calls corrupt, is not the one that was sent.
-4. What ends early without a complaint is read as far as it goes; nothing is filled up.
+4. One thread decodes and converts: others that FFmpeg starts stay, with their memory, until Python collects its garbage.
+5. What ends early without a complaint is read as far as it goes; nothing is filled up.
 
 Source: FFmpeg's documentation of `format_whitelist`, `protocol_whitelist`, `err_detect` and `max_pixels`.
 """
@@ -23,7 +24,7 @@ FORMATS = ("aac", "aiff", "avi", "flac", "flv", "gif", "matroska", "mov", "mp3",
 
 MAX_BYTES = 256 * 2**20
 OPTIONS = {"format_whitelist": ",".join(FORMATS), "protocol_whitelist": ""}
-STRICT = {"err_detect": "explode", "threads": "1"}
+STRICT = {"err_detect": "explode"}
 
 
 @contextmanager
@@ -40,8 +41,9 @@ def decoded(data: bytes, choose: Callable[[Any], Any], max_bytes: int, **options
             if stream is None or stream.codec_context is None:
                 raise MediaError("the medium has no stream of this kind that could be decoded")
             stream.codec_context.options = STRICT | options
+            stream.codec_context.thread_count = 1
             yield stream, container.decode(stream)
-    except MediaError:
+    except (MediaError, MemoryError):
         raise
     except Exception:  # a damaged file makes FFmpeg raise anything, with names and places in its text
         raise MediaError("the medium cannot be decoded: its format is not a known one, or its data are damaged") from None

@@ -10,7 +10,7 @@
 6. Every bound holds while frames arrive: their size, their number, their time; and no pixel beyond what is shown is kept.
 
 Source: `reference.media.sampling` for which frames; ISO 14496-12, 6.2.2 for the matrix; FFmpeg decodes and converts, by
-the colour matrix and range that the frames state. Disagreements: vLLM 0.29 takes the number of frames from the header,
+the colour matrix and range that the frames state. Disagreements: vLLM 0.33 takes the number of frames from the header,
 unless that has none, and computes each time as number / rate, also where frames come at no rate.
 """
 
@@ -168,10 +168,10 @@ def _take(data: bytes, indices: Sequence[int], limits: VideoLimits, background: 
 def _upright(frame: Any, background: Colour) -> Pixels:
     """The pixels of a frame, turned as its display matrix asks."""
     if any(component.is_alpha for component in frame.format.components) or frame.format.has_palette:
-        veiled = frame.to_ndarray(format="rgba")
+        veiled = frame.to_ndarray(format="rgba", threads=1)
         pixels = composite(veiled[..., :3], veiled[..., 3], np.array(background, dtype=np.uint16))
     else:
-        pixels = frame.to_ndarray(format="rgb24")
+        pixels = frame.to_ndarray(format="rgb24", threads=1)
     matrix = next((one for one in frame.side_data if one.type.name == "DISPLAYMATRIX"), None)
     return pixels if matrix is None else turned(pixels, np.frombuffer(bytes(matrix), dtype=np.int32))
 

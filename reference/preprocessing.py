@@ -58,7 +58,8 @@ def preprocessing_key(item: Item, processor: str, options: Options) -> bytes:
     Raises ValueError for an item that is not raw, TypeError for content or options that have no stable encoding.
     """
     if item.format is not Format.RAW:
-        raise ValueError(f"only a raw medium is preprocessed, and this {item.modality.name.lower()} is {item.format}")
+        form = Format(item.format).value
+        raise ValueError(f"only a raw medium is preprocessed, and this {item.modality.name.lower()} is {form}")
     if not isinstance(processor, str):
         raise TypeError(f"a processor is named by a string, not by {type(processor).__name__}")
     mine = _options_for(item.modality, options)

@@ -1,6 +1,7 @@
-"""Search for pictures and references that break a rule about media."""
+"""Search for pictures, references, films and recordings that break a rule about media."""
 
 import base64
+from fractions import Fraction
 from ipaddress import IPv4Address, IPv6Address
 
 from hypothesis import strategies as st
@@ -8,10 +9,14 @@ from hypothesis.strategies import SearchStrategy
 
 from conformance.cases import Exact, Pair
 from conformance.protocol.media import Clip
+from conformance.suite.media_audio_cases import Resampled, counted, exact
 from conformance.suite.media_cases import SHAPES, THIN, Limited, Tagged, Veiled
 from conformance.suite.media_fetches import DATA, Fetch, literal
+from conformance.suite.media_video_cases import Showing
 from conformance.suite.test_media_frames import Sampling
+from conformance.world.films import film, uneven_film
 from conformance.world.internet import PUBLIC, redirect
+from conformance.world.recordings import recording
 from fuzz.search import searches
 from fuzz.strategies.picture_files import (
     cut_off,
@@ -168,3 +173,64 @@ def test_any_rate_that_is_none() -> SearchStrategy[Sampling]:
     wrong = st.floats(max_value=0) | st.just(float("nan")) | st.just(float("inf"))
     of_the_clip = wrong.map(lambda rate: Sampling(Clip(0, 100, rate), 2.0))
     return of_the_clip | wrong.map(lambda rate: Sampling(Clip(0, 100, 25.0), rate))
+
+
+def showings() -> SearchStrategy[Showing]:
+    """A film without loss of up to 40 frames, at any rate of the table, sampled anyhow; shrinks to one frame."""
+    rates = st.sampled_from([Fraction(25), Fraction(24), Fraction(30_000, 1001), Fraction(5), Fraction(1, 2)])
+    films = st.builds(film, st.integers(1, 40), st.sampled_from(["avi", "mov", "mkv"]), rates)
+    return st.builds(Showing, films, st.none() | st.sampled_from([0.5, 1.0, 2.0, 7.0, 30.0]), st.integers(1, 50))
+
+
+@searches("MEDIA-38", examples=50)
+def test_any_film() -> SearchStrategy[Showing]:
+    return showings()
+
+
+@searches("MEDIA-40", examples=50)
+def test_any_film_and_the_sampler() -> SearchStrategy[Showing]:
+    return showings()
+
+
+@searches("MEDIA-42", examples=50)
+def test_the_rate_of_any_film() -> SearchStrategy[Showing]:
+    return showings()
+
+
+@searches("MEDIA-43", examples=50)
+def test_the_times_of_any_film() -> SearchStrategy[Showing]:
+    return showings()
+
+
+@searches("MEDIA-44", examples=50)
+def test_any_times_of_frames() -> SearchStrategy[tuple[Showing, tuple[int, ...]]]:
+    steps = st.lists(st.integers(20, 3000), min_size=1, max_size=12)
+    moments = steps.map(lambda gaps: tuple(sum(gaps[:place]) for place in range(len(gaps) + 1)))
+    return moments.filter(lambda at: at[-1] < 99_000).map(lambda at: (Showing(uneven_film(at, "mkv")), at))
+
+
+def rows(channels: int, bits: int) -> SearchStrategy[list[list[int]]]:
+    half = 1 << (bits - 1)
+    return st.lists(st.lists(st.integers(-half, half - 1), min_size=channels, max_size=channels), min_size=1, max_size=40)
+
+
+@searches("MEDIA-53")
+def test_any_samples() -> SearchStrategy[Exact]:
+    return st.sampled_from([8, 16, 24, 32]).flatmap(lambda bits: rows(1, bits).map(lambda made: exact(recording(made, bits))))
+
+
+@searches("MEDIA-54")
+def test_any_two_channels() -> SearchStrategy[Exact]:
+    return rows(2, 16).map(lambda made: exact(recording(made)))
+
+
+@searches("MEDIA-55")
+def test_any_number_of_channels() -> SearchStrategy[Exact]:
+    return st.sampled_from([4, 8]).flatmap(lambda channels: rows(channels, 16).map(lambda made: exact(recording(made))))
+
+
+@searches("MEDIA-56")
+def test_any_length_at_any_rate() -> SearchStrategy[Resampled]:
+    rates = st.sampled_from([8_000, 11_025, 16_000, 22_050, 32_000, 44_100, 48_000, 96_000]) | st.integers(4000, 100_000)
+    recordings = st.builds(counted, st.integers(1, 3000), rates)
+    return st.builds(Resampled, recordings, st.sampled_from([8_000, 16_000, 24_000, 48_000]))

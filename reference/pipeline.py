@@ -18,7 +18,7 @@ batch.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,10 +29,12 @@ from PIL.Image import Image
 from reference import positions as mrope
 from reference.encoder_cache import EncoderCache
 from reference.encoding import encode
-from reference.identity import identify
-from reference.items import Chunk, Item, Modality, MropeLayout, Request, Span
+from reference.items import Chunk, Item, Modality, MropeLayout, Request
 from reference.merging import merge
-from reference.placeholders import find_spans, pad_spans
+from reference.placeholders import pad_spans
+from reference.processors import bind_output
+
+ARCHITECTURE = "Qwen2VLForConditionalGeneration"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,43 +81,8 @@ def read(processor: Any, prompt: str, images: Sequence[Image]) -> Request:
     input_ids = made["input_ids"][0].numpy()
     if not input_ids.size:
         raise ValueError("an empty prompt has no position to compute")
-    items = pictures(processor, input_ids, made) if images else []
-    return Request(id="prefill", input_ids=pad_spans(input_ids, items), items=tuple(items))
-
-
-def pictures(processor: Any, input_ids: NDArray[np.int64], made: Any) -> list[Item]:
-    """The pictures of an expanded prompt as identified items.
-
-    made: `pixel_values` [patches, values] of all pictures, and `image_grid_thw` [pictures, 3], in patches.
-    """
-    grids = made["image_grid_thw"]
-    patches = grids.prod(dim=1)
-    counts = patches // processor.image_processor.merge_size**2
-    spans = bind(find_spans(input_ids, processor.image_token_id), counts.tolist())
-    features = torch.split(made["pixel_values"], patches.tolist())
-    items = [
-        Item(modality=Modality.IMAGE, spans=(span,), feature=feature, fields={"image_grid_thw": tuple(grid)})
-        for span, feature, grid in zip(spans, features, grids.tolist(), strict=True)
-    ]
-    return [replace(item, identity=identify(item)) for item in items]
-
-
-def bind(runs: Sequence[Span], counts: Sequence[int]) -> list[Span]:
-    """The span of each picture: runs of placeholders, cut by the pictures' numbers of tokens.
-
-    Raises ValueError, naming the run, unless each run holds whole pictures, and all runs together all of them.
-    """
-    spans: list[Span] = []
-    for run in runs:
-        first = run.first
-        while first < run.stop and len(spans) < len(counts):
-            spans.append(Span(first, first + counts[len(spans)] - 1))
-            first = spans[-1].stop
-        if first != run.stop:
-            raise ValueError(f"the placeholders in {run} do not hold whole pictures; these have {list(counts)} tokens")
-    if len(spans) < len(counts):
-        raise ValueError(f"the prompt has placeholders for {len(spans)} of {len(counts)} pictures")
-    return spans
+    items = bind_output(ARCHITECTURE, processor, input_ids, made) if images else ()
+    return Request(id="prefill", input_ids=pad_spans(input_ids, items), items=items)
 
 
 def cut(length: int, chunk_length: int | None) -> list[Chunk]:

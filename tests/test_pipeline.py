@@ -89,21 +89,6 @@ def test_a_chunked_prompt_fits_any_cache() -> None:
         assert torch.equal(made.embeddings, oracle.embeddings(prompt))
 
 
-@pytest.mark.parametrize(
-    ("runs", "counts", "message"),
-    [
-        ([Span(2, 6)], [4], r"Span\(first=2, last=6\) do not hold whole pictures; these have \[4\] tokens"),
-        ([Span(2, 4), Span(6, 6)], [4], r"Span\(first=2, last=4\) do not hold whole pictures"),
-        ([Span(2, 5)], [4, 4], "placeholders for 1 of 2 pictures"),
-        ([], [4], "placeholders for 0 of 1 pictures"),
-        ([Span(2, 5)], [], "do not hold whole pictures"),
-    ],
-)
-def test_placeholders_that_do_not_fit_are_an_error(runs: list[Span], counts: list[int], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        pipeline.bind(runs, counts)
-
-
 @pytest.mark.parametrize("length", [0, -1])
 def test_a_chunk_of_no_positions_is_an_error(length: int) -> None:
     with pytest.raises(ValueError, match="at least 1 position"):

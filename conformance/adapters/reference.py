@@ -22,6 +22,7 @@ from reference import planning as _planning
 from reference import positions as _positions
 from reference import prefix_cache as _prefix_cache
 from reference import preprocessing as _preprocessing
+from reference import processors as _processors
 from reference import pruning as _pruning
 from reference import scheduling as _scheduling
 from reference import sentinels as _sentinels
@@ -124,6 +125,11 @@ class ReferenceEngine:
     pad_spans = staticmethod(_placeholders.pad_spans)
     pad_pairs = staticmethod(_placeholders.pad_pairs)
     token_modalities = staticmethod(_placeholders.token_modalities)
+
+    # processors
+    find_processor = staticmethod(_processors.find_processor)
+    process = staticmethod(_processors.process)
+    bind_output = staticmethod(_processors.bind_output)
 
     # positions
     positions = staticmethod(_positions.positions)

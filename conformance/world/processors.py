@@ -1,15 +1,23 @@
 """Processors that are real in everything but their size: transformers' own, with a tokenizer of the 256 bytes.
 
-Ids are the bytes and, behind them, the special tokens of all families in the order of `SPECIAL_TOKENS`. Pictures have
-sides of a few patches, so that a prompt has tens of tokens and not thousands.
+Ids are the bytes and, behind them, the special tokens of all families. Pictures have sides of a few patches, so that a
+prompt has tens of tokens and not thousands.
 """
 
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any
+from string import Formatter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from conformance.world.checkpoint import SPECIAL_TOKENS as QWEN_TOKENS
+from conformance.world.families import GEMMA3
+from conformance.world.pictures import TOKENS as PICTURES
+from conformance.world.pictures import picture
+from reference.items import Format, Item, Modality
 
 NAMED_TOKENS = {
     "image_token": "<image_soft_token>", "boi_token": "<start_of_image>", "eoi_token": "<end_of_image>",
@@ -38,6 +46,72 @@ ARCHITECTURES = {
 }
 """The families that the suite shows, by `model_type`, and the architecture that a checkpoint of each states."""
 
+_QWEN = {"patch_size": 14, "merge_size": 2, "temporal_patch_size": 2, "min_pixels": 28**2, "max_pixels": 16 * 28**2}
+_PINPOINTS = [[28, 56], [56, 28], [56, 56], [28, 84], [84, 28]]
+
+SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "qwen2_vl": _QWEN,
+    "qwen2_5_vl": _QWEN,
+    "qwen3_vl": {**_QWEN, "patch_size": 16, "min_pixels": 32**2, "max_pixels": 16 * 32**2},
+    "llava": {
+        "image_size": 28, "patch_size": 14, "num_additional_image_tokens": 1, "vision_feature_select_strategy": "default",
+    },
+    "llava_onevision": {
+        "image_size": 28, "image_grid_pinpoints": _PINPOINTS, "num_image_tokens": 4, "vision_aspect_ratio": "anyres_max_9",
+        "vision_feature_select_strategy": "full",
+    },
+    "internvl": {"image_size": 28, "min_patches": 1, "max_patches": 4, "image_seq_length": 4},
+    "gemma3": GEMMA3.but(image_seq_length=4).settings,
+    "idefics3": {"longest_edge": 84, "max_image_size": 28, "image_seq_len": 4, "do_image_splitting": True},
+    "pixtral": {"longest_edge": 64, "patch_size": 16, "spatial_merge_size": 1},
+    "qwen2_audio": {"sampling_rate": 16_000, "hop_length": 160, "chunk_length": 1},
+}  # fmt: skip
+"""What the checkpoints state, as `Planning` takes it; for pictures and recordings."""
+
+CLIPS = {"clip": (4, 40, 60), "film": (6, 56, 56), "flash": (2, 40, 60)}
+TONES = {"tone": 9_000, "hum": 4_000, "beep": 700}
+MEDIA = (*PICTURES, *CLIPS, *TONES)
+RATE = 16_000
+
+
+class Prompt(NamedTuple):
+    """A family, and a prompt that names its media in braces: pictures, videos of `CLIPS`, recordings of `TONES`."""
+
+    family: str
+    text: str
+
+
+@cache
+def medium(name: str) -> Item:
+    """A raw medium by its name."""
+    if name in PICTURES:
+        return Item(modality=Modality.IMAGE, feature=picture(name).convert("RGB"), format=Format.RAW)
+    if name in CLIPS:
+        frames, height, width = CLIPS[name]
+        colours = np.arange(frames * height * width * 3, dtype=np.int64).reshape(frames, height, width, 3)
+        pixels = (colours // 3 * 7 % 251).astype(np.uint8)
+        return Item(modality=Modality.VIDEO, feature=pixels, format=Format.RAW, fields={"fps": 2.0})
+    samples = np.sin(np.arange(TONES[name]) / (3 + len(name))).astype(np.float32)
+    return Item(modality=Modality.AUDIO, feature=samples, format=Format.RAW, fields={"sampling_rate": RATE})
+
+
+def names(text: str) -> list[str]:
+    """The names of a prompt's media, in order."""
+    return [name for _, name, _, _ in Formatter().parse(text) if name is not None]
+
+
+def parts(text: str) -> list[str | Item]:
+    """A prompt as text and raw media."""
+    pieces: list[str | Item] = []
+    for written, name, _, _ in Formatter().parse(text):
+        pieces += [written] * bool(written) + ([] if name is None else [medium(name)])
+    return pieces
+
+
+def id_parts(text: str) -> list[NDArray[np.int64] | Item]:
+    """A prompt as ids and raw media; its text has no special tokens, and so its bytes are its ids."""
+    return [np.array(list(one.encode()), dtype=np.int64) if isinstance(one, str) else one for one in parts(text)]
+
 
 def tokenizer(names: Mapping[str, str]) -> Any:
     """A tokenizer of bytes, which knows some of its special tokens by name."""
@@ -50,9 +124,9 @@ def tokenizer(names: Mapping[str, str]) -> Any:
     return made
 
 
-def id_of(token: str) -> int:
-    """The id of a special token."""
-    return int(processor("qwen2_vl").tokenizer.convert_tokens_to_ids(token))
+def id_of(family: str, token: str) -> int:
+    """The id of a special token; it differs between families, for tokens that are known by name come first."""
+    return int(processor(family).tokenizer.convert_tokens_to_ids(token))
 
 
 @cache
@@ -89,9 +163,8 @@ def _llava(library: Any) -> Any:
 
 def _llava_onevision(library: Any) -> Any:
     side = {"height": 28, "width": 28}
-    pinpoints = [[28, 56], [56, 28], [56, 56], [28, 84], [84, 28]]
     return library.LlavaOnevisionProcessor(
-        library.LlavaOnevisionImageProcessorPil(size=side, image_grid_pinpoints=pinpoints),
+        library.LlavaOnevisionImageProcessorPil(size=side, image_grid_pinpoints=_PINPOINTS),
         tokenizer({}),
         library.LlavaOnevisionVideoProcessor(size=side, do_sample_frames=False),
         num_image_tokens=4,

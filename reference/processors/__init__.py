@@ -34,6 +34,8 @@ from reference.processors.registry import UnknownArchitecture, find_processor
 Ids: TypeAlias = NDArray[np.int64]
 Processed: TypeAlias = tuple[Ids, tuple[Item, ...]]
 
+__all__ = ["bind_output", "find_processor", "process"]
+
 NAMES = {Modality.IMAGE: "image", Modality.VIDEO: "video", Modality.AUDIO: "audio"}
 
 
@@ -137,7 +139,7 @@ def _read(family: Family, processor: Any, part: str | Ids | Item) -> tuple[Ids, 
         return _tokenise(family, processor, part), None
     if isinstance(part, Item):
         ids, output = _expand(processor, part)
-        items = bind_alone(family, part.modality, processor, ids, output)
+        items = _bind_alone(family, part.modality, processor, ids, output)
         return ids, items
     if not isinstance(part, np.ndarray) or part.dtype != np.int64 or part.ndim != 1:
         raise TypeError("it is text, a one-dimensional int64 array of ids, or an item")
@@ -148,7 +150,7 @@ def _read(family: Family, processor: Any, part: str | Ids | Item) -> tuple[Ids, 
     return part, None
 
 
-def bind_alone(family: Family, modality: Modality, processor: Any, ids: Ids, output: Mapping[str, Any]) -> Item:
+def _bind_alone(family: Family, modality: Modality, processor: Any, ids: Ids, output: Mapping[str, Any]) -> Item:
     """The one item that a medium became, with spans in its own expansion."""
     items = _bind(family, modality, processor, ids, output)
     if len(items) != 1:
@@ -163,10 +165,11 @@ def _fillings(family: Family, processor: Any) -> dict[Modality, int | None]:
 def _tokenise(family: Family, processor: Any, text: str) -> Ids:
     """The ids of a text; tokens that stand for media are spelled out."""
     tokenizer = getattr(processor, "tokenizer", processor)
-    reserved = {getattr(processor, f"{name}_token", None) for name in NAMES.values()} - {None}
     filled = [token_id for token_id in _fillings(family, processor).values() if token_id is not None]
-    reserved |= set(tokenizer.convert_ids_to_tokens(filled))
-    pieces = re.split("(" + "|".join(map(re.escape, sorted(reserved, key=len, reverse=True))) + ")", text) if reserved else [text]
+    stated = [getattr(processor, f"{name}_token", None) for name in NAMES.values()]
+    reserved: set[str] = {*(token for token in stated if token is not None), *tokenizer.convert_ids_to_tokens(filled)}
+    longest_first = sorted(reserved, key=len, reverse=True)
+    pieces = re.split(f"({'|'.join(map(re.escape, longest_first))})", text) if reserved else [text]
     ids = [
         one
         for piece in pieces

@@ -14,11 +14,11 @@ Ids: TypeAlias = NDArray[np.int64]
 class Part(NamedTuple):
     """One medium of a bundle.
 
-    count: how many positions it fills. runs: in how many spans; None: in any number.
+    tokens: how many positions it fills. runs: in how many spans; None: in any number.
     rows: what its encoder takes, or gave, as if it were alone. fields: what the model needs beside it.
     """
 
-    count: int
+    tokens: int
     runs: int | None
     rows: Any
     fields: Mapping[str, Any]
@@ -46,7 +46,7 @@ def place(ids: Ids, token_id: int, parts: Sequence[Part], name: str) -> list[tup
     Raises ValueError unless there are as many as all media fill, and each medium lies in as many runs as it says.
     """
     places = np.flatnonzero(ids == token_id)
-    counts = [part.count for part in parts]
+    counts = [part.tokens for part in parts]
     if len(places) != sum(counts):
         raise ValueError(f"the prompt has {len(places)} placeholders for {name}s; these have {counts} tokens")
     if 0 in counts:

@@ -51,5 +51,5 @@ def _tiles(processor: Any, size: list[int]) -> int:
     from transformers.image_processing_utils import select_best_resolution
 
     side = processor.image_processor.size
-    height, width = select_best_resolution(size, processor.image_processor.image_grid_pinpoints)
+    height, width = select_best_resolution(tuple(size), processor.image_processor.image_grid_pinpoints)
     return 1 + int((height // side["height"]) * (width // side["width"]))

@@ -8,9 +8,8 @@ Source: transformers 5.24, `InternVLProcessor` (pictures only: its videos come a
 """
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
-
-import numpy as np
 
 from reference.placeholders import find_spans
 from reference.processors.family import Ids, Part, filling
@@ -53,7 +52,7 @@ class Idefics3:
             raise ValueError("the last tile of a picture is labelled as the whole, but the last tile of the prompt is not")
         edges = [0, *(number + 1 for number in last)]
         made = []
-        for first, stop in zip(edges, edges[1:], strict=False):
+        for first, stop in pairwise(edges):
             fields = {} if mask is None else {"pixel_attention_mask": mask[:, first:stop]}
             made.append(Part((stop - first) * processor.image_seq_len, stop - first, rows[:, first:stop], fields))
         return made
@@ -68,7 +67,7 @@ class Pixtral:
             return []
         side = processor.patch_size * processor.spatial_merge_size
         made = []
-        for number, (height, width) in enumerate(np.array(output["image_sizes"]).tolist()):
+        for number, (height, width) in enumerate(output["image_sizes"].tolist()):
             own = output["pixel_values"][number : number + 1, :, :height, :width]
             fields = {"image_sizes": (height, width)}
             made.append(Part((height // side) * (width // side), height // side, own, fields))

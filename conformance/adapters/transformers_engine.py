@@ -51,7 +51,7 @@ class TransformersEngine:
         return media.decode_image(data, max_pixels)
 
     def sample_frames(self, clip: Clip, rate: float | None, max_frames: int) -> tuple[list[int], list[float]]:
-        """`Qwen2VLVideoProcessor.sample_frames`."""
+        """`sample_frames` of a video processor."""
         return media.sample_frames(clip, rate, max_frames)
 
     def decode_video(self, data: bytes, rate: float | None, max_frames: int, limits: VideoLimits) -> DecodedVideo:

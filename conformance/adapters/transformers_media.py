@@ -23,7 +23,7 @@ def decode_image(data: bytes, max_pixels: int) -> NDArray[np.uint8]:
 
 
 def sample_frames(clip: Clip, rate: float | None, max_frames: int) -> tuple[list[int], list[float]]:
-    """`Qwen2VLVideoProcessor.sample_frames`, and the `timestamps` of the metadata.
+    """`sample_frames` of a video processor, and the `timestamps` of the metadata.
 
     It knows whole videos: the clip is one, and its frames get their numbers back.
     """
@@ -52,8 +52,8 @@ def decode_audio(data: bytes, target_rate: int) -> NDArray[np.float32]:
 
 
 def _sampler(rate: float | None, max_frames: int) -> Callable[..., Any]:
-    """`sample_frames` by rate, or for as many frames as there are, if they are not too many."""
-    sample = prepare().Qwen2VLVideoProcessor().sample_frames
+    """By rate the `sample_frames` of Qwen2-VL, which knows a largest number; else the one that processors inherit."""
     if rate is not None:
-        return partial(sample, fps=rate, max_frames=max_frames)
-    return lambda metadata: sample(metadata, num_frames=min(max_frames, metadata.total_num_frames))
+        return partial(prepare().Qwen2VLVideoProcessor().sample_frames, fps=rate, max_frames=max_frames)
+    inherited = named("video_utils:default_sample_indices_fn")
+    return lambda metadata: inherited(metadata, num_frames=min(max_frames, metadata.total_num_frames))

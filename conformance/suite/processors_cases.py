@@ -53,6 +53,18 @@ UNLIKE = {
 }
 
 
+class Known(NamedTuple):
+    """A prompt, and the right answer; a function, for the model owner's processor is slow."""
+
+    prompt: Prompt
+    expected: Callable[[], Any]
+
+
+def known(oracle: Callable[[Prompt], Any], case: Prompt) -> Known:
+    """A prompt whose right answer comes from an oracle, when it is asked for."""
+    return Known(case, lambda: oracle(case))
+
+
 class Typed(NamedTuple):
     """A prompt in which `token`, written as `~`, is text."""
 

@@ -176,7 +176,9 @@ def _internvl(library: Any) -> Any:
     side = {"height": 28, "width": 28}
     return library.InternVLProcessor(
         library.GotOcr2ImageProcessorPil(size=side, crop_to_patches=True, min_patches=1, max_patches=4),
-        tokenizer({name: token for name, token in NAMED_TOKENS.items() if "image_token" in name or "video" in name}),
+        tokenizer(
+            {name: NAMED_TOKENS[name] for name in NAMED_TOKENS if name.endswith("_image_token") or name == "video_token"}
+        ),
         library.InternVLVideoProcessor(size=side, do_sample_frames=False),
         image_seq_length=4,
     )

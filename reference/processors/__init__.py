@@ -146,7 +146,7 @@ def _read(family: Family, processor: Any, part: str | Ids | Item) -> tuple[Ids, 
     for modality, token_id in _fillings(family, processor).items():
         if token_id is not None and (part == token_id).any():
             where = int(np.flatnonzero(part == token_id)[0])
-            raise ValueError(f"id {token_id} at {where} stands for a {NAMES[modality]}; media are parts of their own")
+            raise ValueError(f"id {token_id} at {where} stands for media ({NAMES[modality]}); media are parts of their own")
     return part, None
 
 

@@ -106,9 +106,14 @@ def life_scripts(choose: st.DrawFn, operations: Sequence[str] = OPERATIONS, most
             _step(choose, scene)
         else:
             _one(choose, scene, operation)
+    if choose(st.booleans()):
+        scene.say("close s")
+        scene.sessions.clear()
+        scene.said.clear()
     for id in list(scene.at):
         scene.end(choose(st.sampled_from(["finish", "abort"])), id)
-    scene.say("close s")
+    if "s" in scene.said or not scene.lines:
+        scene.say("close s")
     embedded = choose(st.sampled_from(["", "i", "jv", "ijvwab"]))
     twice = choose(st.sampled_from([FIRST, FIRST | {"j": FIRST["i"]}]))
     return script(scene.prompts, *scene.lines, cache_rows=choose(st.integers(0, most_rows)), embedded=embedded, numbers=twice)

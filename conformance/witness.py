@@ -10,7 +10,7 @@ from typing import Any
 
 from conformance.engine import METHODS, Engine, Traits
 from conformance.protocol.planning import Planning
-from conformance.returns import Opens, WrongAnswer
+from conformance.returns import Opens, Reader, WrongAnswer
 from conformance.shown import Shown
 from conformance.time_limit import LIMIT_S, TookTooLong, time_limit
 
@@ -92,30 +92,36 @@ class Witness:
         def ask(*arguments: Any) -> Any:
             plain = [a._subject if isinstance(a, Witness) else a for a in arguments]
             self._shown.keep(plain)
-            try:
-                with time_limit(self._limit_s):
-                    answer = getattr(self._subject, method)(*plain)
-            except (KeyboardInterrupt, GeneratorExit):
-                raise  # somebody wants to stop, and not the engine
-            except BaseException as error:  # SystemExit and the like end the case, not the run
-                self.answers.append(Answer(method, None, error))
-                raise EngineRaised(method, error) from error
-            try:
-                with time_limit(self._limit_s):
-                    value = reader(answer)
-            except WrongAnswer as wanted:
-                self.answers.append(Answer(method, None, wanted))
-                raise EngineMisanswered(method, answer, str(wanted)) from wanted
-            except (Exception, TookTooLong) as error:  # a lazy answer that raises, or a value that only looks like one
-                self.answers.append(Answer(method, None, error))
-                readable = f"one that can be read, and reading it raised {type(error).__name__}: {_words(error)}"
-                raise EngineMisanswered(method, answer, readable) from error
-            if isinstance(reader, Opens):
-                return self._of_object(value, reader.protocol)
-            self.answers.append(Answer(method, value))
-            return value
+            with time_limit(self._limit_s):
+                return self._read(method, reader, self._hear(method, plain))
 
         return ask
+
+    def _hear(self, method: str, arguments: list[Any]) -> Any:
+        """What the engine returns. Raises EngineRaised."""
+        try:
+            return getattr(self._subject, method)(*arguments)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise  # somebody wants to stop, and not the engine
+        except BaseException as error:  # SystemExit and the like end the case, not the run
+            self.answers.append(Answer(method, None, error))
+            raise EngineRaised(method, error) from error
+
+    def _read(self, method: str, reader: Reader, answer: Any) -> Any:
+        """The answer in its canonical form, or a witness of the object that was opened. Raises EngineMisanswered."""
+        try:
+            value = reader(answer)
+        except WrongAnswer as wanted:
+            self.answers.append(Answer(method, None, wanted))
+            raise EngineMisanswered(method, answer, str(wanted)) from wanted
+        except (Exception, TookTooLong) as error:  # a lazy answer that raises, or a value that only looks like one
+            self.answers.append(Answer(method, None, error))
+            readable = f"one that can be read, and reading it raised {type(error).__name__}: {_words(error)}"
+            raise EngineMisanswered(method, answer, readable) from error
+        if isinstance(reader, Opens):
+            return self._of_object(value, reader.protocol)
+        self.answers.append(Answer(method, value))
+        return value
 
 
 def capabilities(engine: Any) -> tuple[str, ...]:

@@ -1,10 +1,10 @@
 """What is obviously right about films and recordings: exact arithmetic, one frame and one sample at a time."""
 
-from collections.abc import Sequence
+import math
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 
 def rate_of(fps: float) -> Fraction:
@@ -12,9 +12,9 @@ def rate_of(fps: float) -> Fraction:
     return Fraction(fps).limit_denominator(1001)
 
 
-def mean_of_channels(rows: Sequence[Sequence[float]]) -> NDArray[np.float32]:
-    """The exact mean of each row, rounded once."""
-    return np.array([float(sum(map(Fraction, row)) / len(row)) for row in rows], dtype=np.float32)
+def mean_of_channels(rows: ArrayLike) -> NDArray[np.float32]:
+    """The exact mean of each row of channels, rounded once."""
+    return np.array([math.fsum(row) / len(row) for row in np.asarray(rows).tolist()], dtype=np.float32)
 
 
 def lengths(count: int, rate: int, target_rate: int) -> tuple[int, int]:

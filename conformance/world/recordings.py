@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import av
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 INTEGERS, FLOATS = 1, 3
 """The two kinds of samples in a WAV file."""
@@ -17,7 +17,7 @@ class Recording(NamedTuple):
     """A file, the samples in it as [n, channels] of units, and its rate."""
 
     data: bytes
-    samples: Sequence[Sequence[float]]
+    samples: NDArray[np.float64]
     rate: int = 16_000
 
 
@@ -32,45 +32,50 @@ def wav(
     return b"RIFF" + struct.pack("<I", min(length + 36, 0xFFFFFFFF)) + body + b"\0" * (len(raw) % 2)
 
 
-def packed(values: Sequence[int], bits: int) -> bytes:
+def packed(values: ArrayLike, bits: int) -> bytes:
     """Samples of 16, 24 or 32 bits, little-endian; of 8 bits with 128 for silence."""
     if bits == 8:
-        return bytes(value + 128 for value in values)
-    return b"".join(value.to_bytes(bits // 8, "little", signed=True) for value in values)
+        return (np.asarray(values) + 128).astype(np.uint8).tobytes()
+    return np.asarray(values, dtype="<i4").reshape(-1, 1).view(np.uint8)[:, : bits // 8].tobytes()
 
 
-def recording(rows: Sequence[Sequence[int]], bits: int = 16, rate: int = 16_000) -> Recording:
+def units(rows: ArrayLike, bits: int = 16) -> NDArray[np.float64]:
+    """Integers of so many bits as samples between -1 and 1, [n, channels], one row of channels for each sample."""
+    whole = np.asarray(rows, dtype=np.float64)
+    return (whole if whole.ndim == 2 else whole[:, None]) / 2.0 ** (bits - 1)
+
+
+def recording(rows: ArrayLike, bits: int = 16, rate: int = 16_000) -> Recording:
     """A WAV file of integers, one row of channels for each sample."""
-    flat = [value for row in rows for value in row]
-    data = wav(packed(flat, bits), bits=bits, channels=len(rows[0]) if rows else 1, rate=rate)
-    return Recording(data, [[value / 2 ** (bits - 1) for value in row] for row in rows], rate)
+    samples = units(rows, bits)
+    return Recording(wav(packed(rows, bits), bits=bits, channels=samples.shape[1], rate=rate), samples, rate)
 
 
 def floats(values: Sequence[float], bits: int = 32) -> Recording:
     """A WAV file of floats, one channel."""
     raw = struct.pack(f"<{len(values)}{'f' if bits == 32 else 'd'}", *values)
-    return Recording(wav(raw, bits=bits, kind=FLOATS), [[value] for value in values])
+    return Recording(wav(raw, bits=bits, kind=FLOATS), np.array(values, dtype=np.float64)[:, None])
 
 
 def aiff(rows: Sequence[Sequence[int]]) -> Recording:
     """An AIFF file of 16 bits, big-endian, at 16,000 samples a second."""
     rate = struct.pack(">HQ", 16383 + 13, 16_000 << 50)  # an 80-bit float: 2**13 * 1.953125
-    raw = b"".join(value.to_bytes(2, "big", signed=True) for row in rows for value in row)
+    raw = np.array(rows, dtype=">i2").tobytes()
     common = b"COMM" + struct.pack(">IhIh", 18, len(rows[0]), len(rows), 16) + rate
     body = b"AIFF" + common + b"SSND" + struct.pack(">III", len(raw) + 8, 0, 0) + raw
-    return Recording(b"FORM" + struct.pack(">I", len(body)) + body, [[value / 2**15 for value in row] for row in rows])
+    return Recording(b"FORM" + struct.pack(">I", len(body)) + body, units(rows))
 
 
 def flac(values: Sequence[int], rate: int = 16_000) -> Recording:
     """A FLAC file of 16 bits, one channel."""
     data = sound("flac", "flac", np.array(values, dtype=np.int16)[:, None], rate)
-    return Recording(data, [[value / 2**15] for value in values], rate)
+    return Recording(data, units(values), rate)
 
 
 def matroska(rows: Sequence[Sequence[int]], rate: int = 16_000) -> Recording:
     """The same samples as in a WAV file, in the container of a film."""
     data = sound("matroska", "pcm_s16le", np.array(rows, dtype=np.int16), rate)
-    return Recording(data, [[value / 2**15 for value in row] for row in rows], rate)
+    return Recording(data, units(rows), rate)
 
 
 def sound(container_format: str, codec: str, samples: NDArray[np.int16], rate: int) -> bytes:

@@ -30,9 +30,10 @@ from reference import positions as mrope
 from reference.encoder_cache import EncoderCache
 from reference.encoding import encode
 from reference.items import Chunk, Item, Modality, MropeLayout, Request
-from reference.merging import merge
+from reference.merging import check_padding, merge
 from reference.placeholders import pad_spans
 from reference.processors import bind_output
+from reference.scheduling import Budget, plan_chunks
 
 ARCHITECTURE = "Qwen2VLForConditionalGeneration"
 
@@ -71,7 +72,7 @@ def prefill(
     """
     request = read(processor, prompt, images)
     cache = EncoderCache(encoder_cache_bytes)
-    fed = [feed(model, request, chunk, cache) for chunk in cut(len(request.input_ids), chunk_length)]
+    fed = [feed(model, request, chunk, cache) for chunk in cut(request, chunk_length)]
     return Prefilled(request.input_ids, torch.cat(fed), answer(model, fed, mrope_positions(model, request)))
 
 
@@ -85,29 +86,29 @@ def read(processor: Any, prompt: str, images: Sequence[Image]) -> Request:
     return Request(id="prefill", input_ids=pad_spans(input_ids, items), items=items)
 
 
-def cut(length: int, chunk_length: int | None) -> list[Chunk]:
-    """A prompt of `length` positions in chunks of `chunk_length`, the last one of what is left; None: in one.
+def cut(request: Request, chunk_length: int | None) -> list[Chunk]:
+    """A request in chunks of `chunk_length` positions, the last one of what is left; None: in one.
 
     Raises ValueError for a chunk length below 1.
     """
-    step = length if chunk_length is None else chunk_length
-    if step < 1:
-        raise ValueError(f"a chunk has at least 1 position, not {step}")
-    return [Chunk(first, min(step, length - first)) for first in range(0, length, step)]
+    length = len(request.input_ids)
+    return plan_chunks(length, request.items, Budget(tokens_per_step=length if chunk_length is None else chunk_length))
 
 
 def feed(model: Any, request: Request, chunk: Chunk, cache: EncoderCache | None = None) -> torch.Tensor:
     """What enters the language model for one chunk: [chunk.length, hidden].
 
-    Raises EncodingError when the rows of a picture cannot be had.
+    Raises EncodingError when the rows of a picture cannot be had, and ValueError when ids and spans disagree.
     """
+    input_ids = request.input_ids[chunk.prefix : chunk.stop]
+    check_padding(input_ids, request.items, chunk)
     (rows,) = encode([(request, chunk)], {Modality.IMAGE: lambda items: [vision_rows(model, item) for item in items]}, cache)
     if isinstance(rows, Exception):
         raise rows
     table = model.get_input_embeddings().weight
     if not len(rows):
         rows = table.new_empty(0, table.shape[1])
-    return merge(request.input_ids[chunk.prefix : chunk.stop], request.items, rows, table, chunk)
+    return merge(input_ids, request.items, rows, table, chunk)
 
 
 def vision_rows(model: Any, item: Item) -> torch.Tensor:

@@ -2,9 +2,11 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -12,7 +14,7 @@ from conformance.oracles import pipeline as oracle
 from conformance.world.checkpoint import tiny_qwen2_vl
 from conformance.world.pictures import PHOTOS, TOKENS, picture, pictures, render
 from reference import pipeline
-from reference.items import Span
+from reference.items import Chunk, Span
 
 WITHOUT_TORCHVISION = """
 import sys
@@ -91,8 +93,26 @@ def test_a_chunked_prompt_fits_any_cache() -> None:
 
 @pytest.mark.parametrize("length", [0, -1])
 def test_a_chunk_of_no_positions_is_an_error(length: int) -> None:
-    with pytest.raises(ValueError, match="at least 1 position"):
-        pipeline.cut(5, length)
+    request = pipeline.read(tiny_qwen2_vl().processor, "Look.", [])
+    with pytest.raises(ValueError, match=f"tokens_per_step is at least 1, not {length}"):
+        pipeline.cut(request, length)
+
+
+def test_every_chunk_length_equals_no_chunking() -> None:
+    checkpoint, prompt = tiny_qwen2_vl(), "{eye}{cup} or {eye}?"
+    request = pipeline.read(checkpoint.processor, render(prompt, checkpoint.placeholder), pictures(prompt))
+    for length in range(1, len(request.input_ids) + 2):
+        with torch.no_grad():
+            fed = [pipeline.feed(checkpoint.model, request, chunk) for chunk in pipeline.cut(request, length)]
+        assert torch.equal(torch.cat(fed), oracle.embeddings(prompt))
+
+
+def test_ids_and_spans_that_disagree_are_not_fed() -> None:
+    checkpoint, prompt = tiny_qwen2_vl(), "{eye} or {cup}?"
+    request = pipeline.read(checkpoint.processor, render(prompt, checkpoint.placeholder), pictures(prompt))
+    shifted = replace(request, input_ids=np.roll(request.input_ids, 1))
+    with pytest.raises(ValueError, match="ids and spans disagree"):
+        pipeline.feed(checkpoint.model, shifted, Chunk(0, len(shifted.input_ids)))
 
 
 def test_an_empty_prompt_is_an_error() -> None:

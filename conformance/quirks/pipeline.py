@@ -30,7 +30,7 @@ def serve(
 ) -> Prefill:
     """The right path from a request on, but for another way to feed a chunk, or other positions."""
     model, cache = checkpoint.model, EncoderCache(1 << 26)
-    chunks = right.cut(len(request.input_ids), length)
+    chunks = right.cut(request, length)
     fed = [feed(request, chunk, cache) if feed else right.feed(model, request, chunk, cache) for chunk in chunks]
     places = right.mrope_positions(model, request) if positions is None else positions
     return Prefill(request.input_ids, torch.cat(fed), right.answer(model, fed, places))
@@ -164,7 +164,7 @@ def restarted(checkpoint: Checkpoint, prompt: str, images: Images, chunk_length:
 def absent_and_empty(checkpoint: Checkpoint, prompt: str, images: Images, chunk_length: int | None) -> Prefill:
     """A chunk of a request with pictures that happens to hold none is taken for one whose embeddings were lost."""
     request = right.read(checkpoint.processor, prompt, images)
-    for chunk in right.cut(len(request.input_ids), chunk_length):
+    for chunk in right.cut(request, chunk_length):
         if request.items and not count_in_chunk(all_spans(request.items), chunk):
             raise RuntimeError("the embeddings of the pictures are missing")
     return serve(checkpoint, request, chunk_length)
@@ -187,7 +187,7 @@ def restarted_positions(checkpoint: Checkpoint, prompt: str, images: Images, chu
     """Each chunk takes the first positions of the prompt in place of its own."""
     request = right.read(checkpoint.processor, prompt, images)
     whole = right.mrope_positions(checkpoint.model, request)
-    chunks = right.cut(len(request.input_ids), chunk_length)
+    chunks = right.cut(request, chunk_length)
     return serve(checkpoint, request, chunk_length, None, torch.cat([whole[..., : chunk.length] for chunk in chunks], dim=2))
 
 

@@ -5,7 +5,10 @@ vLLM's own functions and inputs made by hand: no rule, no oracle and no translat
 that an entry in the list of known failures rests on more than the suite's word.
 """
 
+import io
 import sys
+import wave
+import zlib
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -101,9 +104,51 @@ def positions(family: str, ids: list[int], *features: Any, **vision: Any) -> tup
         video_token_id=6,
         vision_start_token_id=9,
         vision_end_token_id=10,
+        seconds_per_chunk=2,
     )
     triples, delta = model.get_mrope_input_positions(ids, list(features))
     return triples.tolist(), delta
+
+
+def png(width: int, height: int, depth: int, colour: int, rows: bytes, key: bytes = b"") -> bytes:
+    """A PNG; colour is 0 for grey and 2 for RGB, and `key` the colour that is transparent."""
+
+    def chunk(name: bytes, body: bytes) -> bytes:
+        return len(body).to_bytes(4) + name + body + zlib.crc32(name + body).to_bytes(4)
+
+    header = width.to_bytes(4) + height.to_bytes(4) + bytes((depth, colour, 0, 0, 0))
+    parts = [(b"IHDR", header), (b"tRNS", key), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*part) for part in parts if part[1] or part[0] == b"IEND")
+
+
+def pixels(data: bytes) -> list[Any]:
+    """The pixels that a file is read as, row by row."""
+    values: list[Any] = np.array(named("multimodal.media.image:ImageMediaIO")().load_bytes(data).media).tolist()
+    return values
+
+
+def wav(*samples: int, channels: int) -> io.BytesIO:
+    """A recording of 16 bits, 16,000 samples a second."""
+    file = io.BytesIO()
+    with wave.open(file, "wb") as writer:
+        writer.setnchannels(channels)
+        writer.setsampwidth(2)
+        writer.setframerate(16_000)
+        writer.writeframes(np.array(samples, dtype="<i2").tobytes())
+    return io.BytesIO(file.getvalue())
+
+
+def heard(file: io.BytesIO) -> list[float]:
+    """The samples of a recording through PyAV, at its own rate, as `AudioMediaIO` asks for them."""
+    values: list[float] = named("multimodal.media.audio:load_audio")(file, sr=None, backend="pyav")[0].tolist()
+    return values
+
+
+def proposed(*ids: int) -> list[int]:
+    """What is proposed behind these ids: up to four that followed one to three of the last ones."""
+    lookup = named("v1.spec_decode.ngram_proposer:_find_longest_matched_ngram_and_propose_tokens")
+    proposals: list[int] = lookup(np.array(ids, dtype=np.int32), 1, 3, 100, 4).tolist()
+    return proposals
 
 
 REFUSED = "VLLMValidationError"
@@ -111,6 +156,65 @@ QWEN2 = "qwen2_vl:Qwen2VLForConditionalGeneration"
 QWEN2_5 = "qwen2_5_vl:Qwen2_5_VLForConditionalGeneration"
 QWEN3 = "qwen3_vl:Qwen3VLForConditionalGeneration"
 GLM = "glm4_1v:Glm4vForConditionalGeneration"
+QWEN2_5_OMNI = "qwen2_5_omni_thinker:Qwen2_5OmniThinkerForConditionalGeneration"
+PROCESSOR = "qwen2_5_omni_thinker:Qwen2_5OmniThinkerMultiModalProcessor"
+
+
+@fails("MEDIA-05")
+def transparent_grey() -> bool:
+    """Grey of 2 bits whose darker half is transparent shows no background: Pillow has scaled the grey, and not the key."""
+    return pixels(png(2, 1, 2, 0, b"\0\x70", key=b"\0\1")) == [[[85] * 3, [255] * 3]]
+
+
+@fails("MEDIA-07")
+def sixteen_bits() -> bool:
+    """Grey of 16 bits is cut off at 255: all but the darkest 256th of it is white."""
+    return pixels(png(2, 1, 16, 0, b"\0\x01\x00\x80\x00")) == [[[255] * 3, [255] * 3]]
+
+
+@fails("MEDIA-09")
+def damaged_pictures() -> bool:
+    """A damaged picture is black from the damage on: turning it reads it, its error is suppressed, and Pillow has but one."""
+    data = bytearray(png(3, 2, 8, 2, b"\0\xff\0\0\0\xff\0\0\0\xff\0" + b"\xff" * 9))
+    data[-20] ^= 0xFF
+    picture = named("multimodal.image:open_image")(io.BytesIO(data))
+    return error(picture.load) == "OSError" and pixels(bytes(data))[1] == [[0] * 3] * 3
+
+
+@fails("MEDIA-10")
+def missing_rows() -> bool:
+    """A picture of two rows, of which one is there, is black in the other."""
+    return pixels(png(1, 2, 8, 2, b"\0\1\2\3")) == [[[1, 2, 3]], [[0, 0, 0]]]
+
+
+@fails("MEDIA-37")
+def nothing_to_show() -> bool:
+    """Of a video without frames the first one is shown; a rate of 0 or below counts as none."""
+    decoders = "multimodal.video_decoders"
+    source, target = named(f"{decoders}:VideoSourceMetadata"), named(f"{decoders}:VideoTargetMetadata")
+    sample = named("multimodal.video:VideoBackend").compute_frames_index_to_sample
+    rates = [sample(source(2, 1.0, 2.0), target(num_frames=-1, fps=rate, max_duration=9)) for rate in (0, -2)]
+    return sample(source(0, 1.0, 0.0), target(num_frames=8, fps=2, max_duration=9)) == [0] and rates == [[0, 1]] * 2
+
+
+@fails("MEDIA-53", "MEDIA-58", "MEDIA-59", "MEDIA-61")
+def integers_as_they_are() -> bool:
+    """Through PyAV a recording of 16 bits that needs no other rate is 32,768 times too loud."""
+    return heard(wav(0, 16_384, -32_768, channels=1)) == [0.0, 16_384.0, -32_768.0]
+
+
+@fails("MEDIA-54", "MEDIA-55")
+def channels_one_after_another() -> bool:
+    """Through PyAV two channels of a WAV are one that lasts twice as long."""
+    return heard(wav(1, 2, 3, 4, channels=2)) == [1.0, 2.0, 3.0, 4.0]
+
+
+@fails("MEDIA-62")
+def not_a_number() -> bool:
+    """A recording with a NaN is parsed without a word."""
+    parser = named("multimodal.parse:MultiModalDataParser")(target_sr=16_000)
+    samples = np.array([0.0, np.nan], dtype=np.float32)
+    return bool(np.isnan(parser.parse_mm_data({"audio": [(samples, 16_000)]})["audio"].get(0)[1]))
 
 
 @fails("IDENTITY-01", "IDENTITY-18")
@@ -143,7 +247,7 @@ def kinds() -> bool:
     return kinds == ["ImageEmbeddingItems", "ImageProcessorItems"] and hashes == [hashed(embedding), hashed(picture)]
 
 
-@fails("IDENTITY-13")
+@fails("IDENTITY-13", "PREPROCESSING-06")
 def option_order() -> bool:
     """The same options in another order have another hash."""
     one, other = ({"fps": 1, "min_pixels": 4}, {"min_pixels": 4, "fps": 1})
@@ -182,6 +286,32 @@ def seconds_by_default() -> bool:
     video = feature(0, 2, modality="video", video_grid_thw=torch.tensor([2, 2, 2]))
     triples, _ = positions(QWEN2_5, [6, 6], video, tokens_per_second=4)
     return triples[0] == [0, 4]
+
+
+@fails("POSITIONS-24")
+def recordings_by_number() -> bool:
+    """The recording in a video is the first of the prompt, wherever it stands; more recordings than videos are refused."""
+    owner = named(f"model_executor.models.{QWEN2_5_OMNI}")
+    behind = feature(1, 2, "b", "audio", audio_feature_lengths=torch.tensor(24))
+    film = feature(1, 2, "c", "video", use_audio_in_video=torch.tensor(True))
+    before = feature(0, 1, "a", "audio", audio_feature_lengths=torch.tensor(8))
+    return bool(owner._get_audio_for_video_mapping(None, [before, film, behind]) == ({1: 8}, {0}))
+
+
+@fails("POSITIONS-25")
+def start_token_in_a_video() -> bool:
+    """The start token of a recording in a video takes the first frame's number, and each row that of the row before it."""
+    grid, flag = torch.tensor([1, 2, 4]), torch.tensor(True)
+    film = feature(0, 5, "a", "video", video_grid_thw=grid, use_audio_in_video=flag)
+    sound = feature(0, 5, "b", "audio", audio_feature_lengths=torch.tensor(4))
+    put = named(f"model_executor.models.{PROCESSOR}").omni_get_updates_use_audio_in_video
+    config = SimpleNamespace(
+        audio_token_index=4, video_token_index=6, audio_start_token_id=11, audio_end_token_id=12, seconds_per_chunk=2,
+        vision_config=SimpleNamespace(spatial_merge_size=2),
+    )  # fmt: skip
+    ids = put(config, 1, grid, 1.0)
+    triples, _ = positions(QWEN2_5_OMNI, ids, film, sound)
+    return ids == [11, 6, 6, 4, 12] and triples == [[0, 0, 0, 2, 3], [0, 0, 0, 2, 3], [0, 1, 0, 2, 3]]
 
 
 @fails("SCHEDULING-11")
@@ -266,6 +396,24 @@ def one_column_for_all() -> bool:
 def one_row_for_none() -> bool:
     """A row for which there is no position is dropped without a word."""
     return merged([column(7.0)], [False, False]) == [[0.0], [0.0]]
+
+
+@fails("SPECULATION-13", "SPECULATION-14")
+def placeholders_are_proposed() -> bool:
+    """Placeholders that followed the last words are proposed like words."""
+    return proposed(60, 61, 62, 5, 5, 5, 99, 60, 61) == [62, 5, 5, 5]
+
+
+@fails("SPECULATION-15")
+def pictures_are_looked_up() -> bool:
+    """Words around one picture are found around another, for the placeholders are alike."""
+    return proposed(60, 5, 5, 61, 62, 99, 60, 5, 5, 61) == [62, 99, 60, 5]
+
+
+@fails("SPECULATION-16")
+def a_picture_behind_the_match() -> bool:
+    """The longest match counts, though a picture stands behind it, and not the shorter one that has text behind it."""
+    return proposed(60, 61, 5, 5, 61, 83, 99, 60, 61)[0] == 5
 
 
 def main() -> int:

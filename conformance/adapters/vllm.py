@@ -15,16 +15,18 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL.Image import Image
 
 from conformance.adapters import vllm_cpu
 from conformance.adapters import vllm_items as translate
+from conformance.adapters import vllm_media as media
 from conformance.adapters import vllm_prompts as prompts
 from conformance.adapters import vllm_scheduling as scheduling
 from conformance.adapters import vllm_steps as steps
 from conformance.engine import Profile, Traits
 from conformance.protocol.encoding import Encoder
+from conformance.protocol.media import Clip, Colour
 from conformance.protocol.prefix_cache import Namespace
+from conformance.protocol.preprocessing import Options
 from conformance.protocol.scheduling import Budget
 from reference.items import Chunk, Item, Modality, MropeLayout, Request, Span
 
@@ -50,6 +52,20 @@ class VllmEngine:
         self.version = self._vllm.version
         self._deepstack: dict[tuple[int, int, torch.dtype], Any] = {}
 
+    # media
+
+    def decode_image(self, data: bytes, background: Colour, max_pixels: int) -> NDArray[np.uint8]:
+        """`ImageMediaIO.load_bytes`."""
+        return media.decode_image(data, background, max_pixels)
+
+    def sample_frames(self, clip: Clip, rate: float | None, max_frames: int) -> tuple[list[int], list[float]]:
+        """`VideoBackend`, and the times that Qwen3-VL makes of its numbers."""
+        return media.sample_frames(self._vllm, clip, rate, max_frames)
+
+    def decode_audio(self, data: bytes, target_rate: int, max_duration_s: float) -> NDArray[np.float32]:
+        """`load_audio` through PyAV, and the data parser, which resamples through PyAV."""
+        return media.decode_audio(self._vllm, data, target_rate, max_duration_s)
+
     # identity
 
     def identify(self, item: Item) -> bytes:
@@ -57,16 +73,7 @@ class VllmEngine:
 
         Fields are options of the request. A picture goes through the data parser first, which makes RGB of it.
         """
-        name = translate.modality(item)
-        if isinstance(item.feature, Image):
-            data = self._vllm.parse.MultiModalDataParser().parse_mm_data({name: [item.feature]})
-        elif item.embedding is not None:
-            data = {name: self._vllm.parse.EmbeddingItems([item.embedding], name)}
-        else:
-            data = {name: self._vllm.parse.ProcessorBatchItems([item.feature], name)}
-        inputs = self._vllm.processing.ProcessorInputs([], data, hf_processor_mm_kwargs=dict(item.fields))
-        ((identity,),) = inputs.get_mm_hashes("model", "blake3").values()
-        return bytes.fromhex(identity)
+        return translate.hashed(self._vllm, item, "model", item.fields)
 
     # placeholders
 
@@ -76,6 +83,13 @@ class VllmEngine:
         details = processor.PromptUpdateDetails.select_token_id(input_ids.tolist(), token_id)
         whole = self._vllm.inputs.PlaceholderRange(0, len(input_ids), is_embed=details.is_embed(details.full))
         return list(whole.extract_embeds_range())
+
+    # preprocessing
+
+    def preprocessing_key(self, item: Item, processor: str, options: Options) -> bytes:
+        """`ProcessorInputs.get_mm_hashes`, under which the processor cache keeps an item; the processor names the model."""
+        scoped = {translate.OPTIONS_OF[modality]: dict(named) for modality, named in options.items()}
+        return translate.hashed(self._vllm, item, processor, {**item.fields, **scoped})
 
     # positions
 
@@ -159,3 +173,11 @@ class VllmEngine:
         model.language_model = steps.Words(table)
         merged = steps.merge(self._vllm, model, input_ids, items, rows, chunk)
         return merged, steps.deepstack(model, chunk.length)
+
+    # speculation
+
+    def propose_ngram(
+        self, input_ids: NDArray[np.int64], items: Sequence[Item], shortest: int, longest: int, count: int
+    ) -> Sequence[int]:
+        """`NgramProposer.propose`, which knows ids alone."""
+        return steps.propose_ngram(input_ids, shortest, longest, count)

@@ -28,9 +28,25 @@ NEEDED = ("vllm", "msgspec")
 
 REPLACEABLE = (
     "aiohttp", "cbor2", "cloudpickle", "compressed_tensors", "einops", "fastapi", "llguidance", "openai", "openai_harmony",
-    "partial_json_parser", "prometheus_client", "psutil", "pybase64", "requests", "urllib3", "uvloop", "xgrammar", "zmq",
+    "numba", "partial_json_parser", "prometheus_client", "psutil", "pybase64", "requests", "urllib3", "uvloop", "xgrammar",
+    "zmq",
 )  # fmt: skip
-"""The packages that vLLM imports and its multimodal input pipeline never calls."""
+"""The packages that vLLM imports and its multimodal input pipeline never calls, numba apart."""
+
+
+def _as_it_is(*functions: Any, **options: Any) -> Any:
+    """A decorator, with options or without, that leaves a function to Python."""
+    return functions[0] if functions else _as_it_is
+
+
+VALUES = {
+    "numba.jit": _as_it_is,
+    "numba.njit": _as_it_is,
+    "numba.prange": range,
+    "numba.get_num_threads": lambda: 1,
+    "numba.set_num_threads": lambda count: None,
+}
+"""numba makes the same function faster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,5 +100,5 @@ def prepare() -> Vllm:
 
 def module(name: str) -> Any:
     """A module of vLLM."""
-    with stand_ins("vllm", REPLACEABLE, {}):
+    with stand_ins("vllm", REPLACEABLE, VALUES):
         return imported(name)

@@ -1,17 +1,35 @@
 """The vocabulary of the suite in vLLM's terms."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+from PIL.Image import Image
 
 from conformance.adapters.vllm_cpu import Vllm
-from reference.items import Item, Request, Span
+from reference.items import Item, Modality, Request, Span
+
+OPTIONS_OF = {Modality.IMAGE: "images_kwargs", Modality.VIDEO: "videos_kwargs", Modality.AUDIO: "audio_kwargs"}
+"""Where among the arguments of a processor the options of a modality stand."""
 
 
 def modality(item: Item) -> str:
     """vLLM's name of a modality."""
     return item.modality.name.lower()
+
+
+def hashed(vllm: Vllm, item: Item, model: str, options: Mapping[str, Any]) -> bytes:
+    """`ProcessorInputs.get_mm_hashes`. A picture goes through the data parser first, which makes RGB of it."""
+    name = modality(item)
+    if isinstance(item.feature, Image):
+        data = vllm.parse.MultiModalDataParser().parse_mm_data({name: [item.feature]})
+    elif item.embedding is not None:
+        data = {name: vllm.parse.EmbeddingItems([item.embedding], name)}
+    else:
+        data = {name: vllm.parse.ProcessorBatchItems([item.feature], name)}
+    inputs = vllm.processing.ProcessorInputs([], data, hf_processor_mm_kwargs=dict(options))
+    ((identity,),) = inputs.get_mm_hashes(model, "blake3").values()
+    return bytes.fromhex(identity)
 
 
 def placeholder(vllm: Vllm, spans: Sequence[Span], within: Span | None = None) -> Any:

@@ -87,6 +87,20 @@ def merge(
     return merged
 
 
+def propose_ngram(input_ids: NDArray[np.int64], shortest: int, longest: int, count: int) -> list[int]:
+    """The proposals of `NgramProposer` for one request, to whose end a token was sampled, in a model of any length."""
+    config = SimpleNamespace(
+        speculative_config=SimpleNamespace(prompt_lookup_min=shortest, prompt_lookup_max=longest, num_speculative_tokens=count),
+        model_config=SimpleNamespace(max_model_len=len(input_ids) + count),
+        scheduler_config=SimpleNamespace(max_num_seqs=1),
+        parallel_config=SimpleNamespace(tensor_parallel_size=1),
+    )
+    proposer = vllm_cpu.module("vllm.v1.spec_decode.ngram_proposer").NgramProposer(config)
+    ids = input_ids.astype(np.int32)[None]
+    (proposed,) = proposer.propose(count, [[0]], np.array([len(input_ids)], dtype=np.int32), ids)
+    return list(proposed)
+
+
 class Words(nn.Embedding):
     """A language model, as far as it embeds ids."""
 

@@ -13,6 +13,8 @@ from array import array
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -448,6 +450,39 @@ def reply_behind_a_picture() -> bool:
     return bool(sg().utils.extend_mrope_positions_for_retracted_request(table, 1)[0, -1] == 2)
 
 
+@fails("PLANNING-04")
+def columns_lost_to_a_float() -> bool:
+    """LLaVA-NeXT loses two columns of patches where 55 * (24 / 88) is a little less than 15 in floating point."""
+    sg()
+    shapes = sglang_cpu.module("sglang.srt.multimodal.mm_utils")
+    return bool(shapes.unpad_image_shape(24, 48, (55, 88)) == (24, 14))
+
+
+@fails("PLANNING-06")
+def ten_tiles_for_a_small_square() -> bool:
+    """InternVL cuts a picture of 100 x 100 pixels into 3 x 3 tiles and a thumbnail: the largest canvas of its shape."""
+    sg()
+    processor = sglang_cpu.module("sglang.srt.multimodal.processors.internvl").InternVLProcessor
+    return len(processor.dynamic_preprocess(torch.zeros(3, 100, 100), image_size=14, use_thumbnail=True)) == 10
+
+
+@fails("POSITIONS-24")
+def text_behind_the_last_piece() -> bool:
+    """Text behind a video with its recording goes on behind the last piece of the two, among the video's 7 rows."""
+    frame = [6] * 7
+    heard = {
+        "audio_token_id": 4,
+        "audio_start_token_id": 11,
+        "position_id_per_seconds": 4,
+        "use_audio_in_video": True,
+        "audio_seqlens": torch.tensor([24]),
+        "second_per_grid_ts": torch.tensor([0.25]),
+    }
+    ids = [9, 11, *frame, 4, *frame, 4, 4, 12, 10, 1]
+    rows = rope_index(ids, None, [[2, 14, 2]], "qwen3_omni_moe", **heard)[1]
+    return (max(rows[:-3]), rows[-3]) == (8, 5)
+
+
 @fails("PRUNING-02")
 def rate_in_binary() -> bool:
     """A rate of 0.9 leaves one token of twenty: the count is truncated in floating point."""
@@ -587,6 +622,213 @@ def address() -> bool:
     except ValueError as refusal:
         return " at 0x" in str(refusal)
     return False
+
+
+def turn(session: Any, name: str, ids: list[int], *items: Any, bos: int = -1, **params: Any) -> Any:
+    """The `Req` of a turn, with its media, as the scheduler makes one; its reply is one token, a 9."""
+    structs = sglang_cpu.module("sglang.srt.managers.io_struct")
+    controller = sglang_cpu.module("sglang.srt.session.session_controller").SessionController
+    absent = ("input_text", "input_embeds", "mm_inputs", "token_type_ids", "return_logprob", "logprob_start_len")
+    received = structs.TokenizedGenerateReqInput(
+        rid=name,
+        input_ids=array("q", ids),
+        sampling_params=SimpleNamespace(max_new_tokens=1, custom_params=None),
+        session_params=structs.SessionParams(id="session", **params),
+        **dict.fromkeys((*absent, "top_logprobs_num", "token_ids_logprob", "stream"), None),
+    )
+    received.mm_inputs = sg().batch.MultimodalProcessorOutput(mm_items=list(items))
+    request = session.create_req(received, SimpleNamespace(bos_token_id=bos), 100)
+    media = sg().batch.MultimodalInputs(mm_items=list(items))
+    controller.adjust_mm_offsets(received, request, media)
+    request.extend_image_inputs(media)
+    request.output_ids, request.finished_reason = array("q", [9]), sg().batch.FINISH_LENGTH(1)
+    return request
+
+
+def second_turn(
+    first: list[int], first_offset: tuple[int, int], second: list[int], **params: Any
+) -> tuple[list[int], list[Any]]:
+    """Ids and offsets of a second turn with a picture at its second position, behind a first one with a picture."""
+    session = sglang_cpu.module("sglang.srt.session.session_controller").Session(0, "session")
+    turn(session, "first", first, item(offsets=[first_offset]))
+    joined = turn(session, "second", second, item(offsets=[(1, 1)]), rid="first", **params)
+    return joined.origin_input_ids.tolist(), [one.offsets[0] for one in joined.multimodal_inputs.mm_items]
+
+
+@fails("LIFECYCLE-05", "LIFECYCLE-06")
+def an_offset_of_nothing_is_everything() -> bool:
+    """An offset of 0 keeps the whole history and its reply: 0 is taken for no offset."""
+    return second_turn([1, 5, 2], (1, 1), [3, 5], offset=0)[0] == [1, 5, 2, 9, 3, 5]
+
+
+@fails("LIFECYCLE-06", "LIFECYCLE-10")
+def pictures_stay_behind_a_cut() -> bool:
+    """A picture whose tokens an offset has cut off stays an item, at offsets that are now those of the new turn."""
+    return second_turn([1, 2, 5], (2, 2), [3, 5], offset=1) == ([1, 3, 5], [(2, 2), (2, 2)])
+
+
+@fails("LIFECYCLE-07")
+def a_cut_divides_a_picture() -> bool:
+    """An offset within a picture leaves it with offsets into the text of the new turn."""
+    return second_turn([1, 5, 5], (1, 2), [3, 5], offset=2) == ([1, 5, 3, 5], [(1, 2), (3, 3)])
+
+
+@fails("LIFECYCLE-08")
+def a_negative_offset_counts_from_the_end() -> bool:
+    """A negative offset is a slice of Python's, and one beyond the end is the end."""
+    cuts = [second_turn([1, 5, 2], (1, 1), [3, 5], offset=offset)[0] for offset in (-1, 99)]
+    return cuts == [[1, 5, 2, 3, 5], [1, 5, 2, 9, 3, 5]]
+
+
+@fails("LIFECYCLE-09")
+def a_picture_on_a_dropped_token() -> bool:
+    """A picture that begins on the dropped beginning-of-sequence token is moved onto the token behind it."""
+    session = sglang_cpu.module("sglang.srt.session.session_controller").Session(0, "session")
+    turn(session, "first", [1, 2])
+    joined = turn(session, "second", [5, 6, 7], item(offsets=[(0, 0)]), bos=5, rid="first")
+    return (joined.origin_input_ids.tolist(), joined.multimodal_inputs.mm_items[0].offsets) == ([1, 2, 9, 6, 7], [(3, 3)])
+
+
+def session_inputs(length: int, before: dict[str, Any], now: dict[str, Any]) -> tuple[Any, Any]:
+    """The inputs of a turn that ends a session of this many ids, and those of the turn before it."""
+    parent, media = (sg().batch.MultimodalInputs(mm_items=[], **parts) for parts in (before, now))
+    request = SimpleNamespace(origin_input_ids=[0] * length, multimodal_inputs=parent, _session_mm_items=[])
+    sg().batch.Req._extend_session_image_inputs(request, media)
+    return request.multimodal_inputs, parent
+
+
+@fails("LIFECYCLE-14")
+def a_dropped_token_takes_a_position_of_the_history() -> bool:
+    """Where a turn has lost its first token, the last position of the history goes, and the lost token's stays."""
+    history = torch.tensor([[0, 1, 1], [0, 1, 1], [0, 1, 2]])
+    joined, _ = session_inputs(3 + 1, {"mrope_positions": history}, {"mrope_positions": torch.arange(2).expand(3, -1)})
+    return bool(joined.mrope_positions.tolist() == [[0, 1, 2, 3]] * 3)
+
+
+@fails("LIFECYCLE-15")
+def replies_have_no_modality() -> bool:
+    """The modalities of a reply are left out, those of a dropped token are not, and the history's own list grows too."""
+    joined, parent = session_inputs(6, {"token_modalities": [0, 1]}, {"token_modalities": [1, 0]})
+    return (joined.token_modalities, parent.token_modalities) == ([0, 1, 1, 0], [0, 1, 1, 0])
+
+
+def frames_shown(total: int, own_rate: float, rate: float, most: int = 100) -> int:
+    """How many frames of a video of so many are shown at this rate, two at least."""
+    config = {"fps": rate, "max_frames": most, "min_frames": 2}
+    return int(sglang_cpu.module("sglang.srt.multimodal.processors.qwen_vl").smart_nframes(config, total, own_rate))
+
+
+@fails("MEDIA-32", "MEDIA-34", "MEDIA-36")
+def one_frame_is_no_video() -> bool:
+    """A video of one frame, and a limit of one frame, are refused: 2 is the smallest number."""
+    return {error(lambda: frames_shown(1, 25.0, 2.0)), error(lambda: frames_shown(9, 9.0, 2.0, 1))} == {"ValueError"}
+
+
+@fails("MEDIA-37")
+def rates_are_not_checked() -> bool:
+    """A video without a rate of its own is a division by zero; a negative or endless rate is taken."""
+    rates = [frames_shown(100, -25.0, 2.0), frames_shown(100, float("inf"), 2.0), frames_shown(100, 25.0, 0.0)]
+    return (error(lambda: frames_shown(100, 0.0, 2.0)), rates) == ("ZeroDivisionError", [2, 2, 2])
+
+
+def registry() -> Any:
+    sg()
+    return sglang_cpu.module("sglang.srt.managers.multimodal_processor")
+
+
+@fails("PROCESSORS-22")
+def the_registry_decides() -> bool:
+    """Of two architectures the one that was registered first is served, not the one that the checkpoint names first."""
+    known = {type("First", (), {}): "first", type("Last", (), {}): "last"}
+    with patch.dict(registry().PROCESSOR_MAPPING, known, clear=True):
+        return bool(registry().get_mm_processor_cls(SimpleNamespace(architectures=["Last", "First"])) == "first")
+
+
+@fails("PROCESSORS-24")
+def a_broken_module_is_unknown() -> bool:
+    """A processor whose module cannot be imported is not registered; why, stands in the log alone."""
+    known = registry()
+    with (
+        TemporaryDirectory() as folder,
+        patch.object(sys, "path", [folder, *sys.path]),
+        patch.dict(sys.modules),
+        patch.dict(known.PROCESSOR_MAPPING, clear=True),
+    ):
+        (Path(folder) / "processors_of_a_check").mkdir()
+        (Path(folder) / "processors_of_a_check" / "broken.py").write_text("from os import AutoTensor")
+        known.import_processors("processors_of_a_check")
+        try:
+            known.get_mm_processor(SimpleNamespace(architectures=["Broken"]), None, None, "default")
+        except ValueError as refusal:
+            return "AutoTensor" not in str(refusal)
+    return False
+
+
+def draft_embeddings(ids: list[int], embeddings: torch.Tensor) -> torch.Tensor:
+    """What an EAGLE-3 draft model makes of ids and the rows of the target, all of which its last token replaces."""
+    mode = sglang_cpu.module("sglang.srt.model_executor.forward_batch_info").ForwardMode.EXTEND
+    taken: list[torch.Tensor] = []
+
+    def layer(positions: Any, embeds: torch.Tensor, *_: Any) -> tuple[torch.Tensor, None]:
+        taken.append(embeds)
+        return embeds, None
+
+    model = SimpleNamespace(
+        embed_tokens=torch.nn.Embedding(8, 1, _weight=torch.arange(8.0)[:, None], _freeze=True),
+        is_mrope_enabled=False,
+        layers=[layer],
+        norm=lambda states, residual: (states, states),
+        norm_output=False,
+    )
+    batch = SimpleNamespace(
+        forward_mode=mode,
+        mm_input_embeds=embeddings,
+        contains_mm_inputs=lambda: True,
+        extend_start_loc=torch.tensor([0]),
+        extend_seq_lens=torch.tensor([len(ids)]),
+        spec_info=SimpleNamespace(hidden_states=torch.zeros(1, 1)),
+    )
+    sglang_cpu.module("sglang.srt.models.llama_eagle3").LlamaModel.forward(model, torch.tensor(ids), None, batch)
+    return taken[0]
+
+
+@fails("SPECULATION-01", "SPECULATION-02")
+def drafts_of_nothing() -> bool:
+    """A chunk without positions, which its scheduler does not make, is an index out of range in the draft model."""
+    return error(lambda: draft_embeddings([], torch.zeros(0, 1))) == "IndexError"
+
+
+@fails("SPECULATION-08", "SPECULATION-09")
+def a_position_of_nothing() -> bool:
+    """A chunk without positions, which its scheduler does not make, gets one."""
+    forward = sglang_cpu.module("sglang.srt.model_executor.forward_batch_info").ForwardBatch
+    media = sg().batch.MultimodalInputs(mm_items=[], mrope_positions=torch.zeros(3, 1), mrope_position_delta=torch.zeros(1, 1))
+    itself = SimpleNamespace(seq_lens_cpu=torch.tensor([1]))
+    itself._expand_mrope_from_input = lambda *given: forward._expand_mrope_from_input(itself, *given)
+    request = SimpleNamespace(session=None)
+    batch = SimpleNamespace(multimodal_inputs=[media], extend_lens=[0], prefix_lens=[1], reqs=[request])
+    forward._compute_mrope_positions_extend(itself, SimpleNamespace(device="cpu"), batch)
+    return bool(itself.mrope_positions.shape[1] == 1)
+
+
+@fails("SPECULATION-04", "SPECULATION-05")
+def a_medium_behind_a_chunk_is_not_fed() -> bool:
+    """Where a medium's token comes next, the draft takes what the target has sampled in the middle of the prompt."""
+    request = SimpleNamespace(extend_end=2, origin_input_ids=array("q", [1, 2, 10**15, 3]))
+    batch = SimpleNamespace(
+        chunked_req=request,
+        reqs=[request],
+        input_ids=torch.tensor([1, 2]),
+        chunked_req_next_prompt_token=sg().batch._compute_chunked_req_next_prompt_token(request, 8),
+    )
+    tails = sglang_cpu.module("sglang.srt.speculative.eagle_utils")._eagle_prefill_tail_tokens(batch, torch.tensor([7]))
+    return bool(tails.tolist() == [7])
+
+
+@fails("SPECULATION-06")
+def a_sampled_sentinel() -> bool:
+    """A sampled id outside the draft's vocabulary is an index out of range."""
+    return error(lambda: draft_embeddings([1, 10**15], column(1, 2))) == "IndexError"
 
 
 def main() -> int:

@@ -17,17 +17,27 @@ import torch
 from numpy.typing import NDArray
 from PIL.Image import Image
 
-from conformance.adapters import sglang_cpu, sglang_positions, sglang_prefixes
+from conformance.adapters import (
+    sglang_cpu,
+    sglang_drafts,
+    sglang_planning,
+    sglang_positions,
+    sglang_prefixes,
+    sglang_processors,
+    sglang_sessions,
+)
 from conformance.adapters import sglang_items as translate
 from conformance.adapters import sglang_pruning as pruning
 from conformance.adapters import sglang_steps as steps
 from conformance.engine import Profile, Traits
 from conformance.protocol.encoding import Encoder
-from conformance.protocol.media import Colour
+from conformance.protocol.media import Clip, Colour
 from conformance.protocol.pipeline import Prefill
+from conformance.protocol.preprocessing import Options
+from conformance.protocol.processors import Module
 from conformance.protocol.scheduling import DecoderPart
 from conformance.world.checkpoint import Checkpoint
-from reference.items import Chunk, Format, Item, Modality, MropeLayout, Request, Span
+from reference.items import Chunk, Format, Item, Modality, MropeLayout, Request, Size, Span
 
 
 class SglangEngine:
@@ -41,8 +51,10 @@ class SglangEngine:
         largest_vocabulary=1_000_000,
         surplus_rows="keep last",
         caller_hashes="trust",
+        planned_families=sglang_planning.FAMILIES,
         numbered_families=("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "glm4v", "qwen3_omni_moe"),
         backgrounds="engine",
+        frame_multiple=2,
         profile=Profile.SGLANG,
     )
 
@@ -56,6 +68,16 @@ class SglangEngine:
         """`load_image`, and the conversion that `_load_single_item` makes for most models: no background, no limit."""
         picture, _ = sglang_cpu.module("sglang.srt.utils.common").load_image(data, False)
         return np.array(picture if picture.mode == "RGB" else picture.convert("RGB"))
+
+    def sample_frames(self, clip: Clip, rate: float | None, max_frames: int) -> tuple[list[int], list[float]]:
+        """`preprocess_video` of the Qwen-VL processor."""
+        return sglang_processors.sample_frames(clip, rate, max_frames)
+
+    # planning
+
+    def count_image_tokens(self, family: str, settings: Mapping[str, Any], size: Size) -> int:
+        """The model's or the processor's own count."""
+        return sglang_planning.image_tokens(self._sglang, family, settings, size)
 
     # identity
 
@@ -145,6 +167,18 @@ class SglangEngine:
         made = [translate.data_item(self._sglang, item) for item in items]
         modalities = self._sglang.batch.MultimodalProcessorOutput.build_token_modalities([0] * length, made)
         return [0] * length if modalities is None else list(modalities)
+
+    # processors
+
+    def find_processor(self, modules: Sequence[Module], architectures: Sequence[str]) -> Any:
+        """`import_processors` and `get_mm_processor`."""
+        return sglang_processors.find_processor(modules, architectures)
+
+    # preprocessing
+
+    def preprocessing_key(self, item: Item, processor: str, options: Options) -> bytes:
+        """`snapshot_media`, `media_preprocess_kwargs` and `build_artifact_key`."""
+        return sglang_processors.preprocessing_key(item, processor, options)
 
     # positions
 
@@ -267,6 +301,50 @@ class SglangEngine:
             use_deepstack=translate.by_modality(self._sglang, dict.fromkeys(Modality, True)),
         )
         return merged, info["input_deepstack_embeds"].reshape(len(merged), levels, hidden).transpose(0, 1)
+
+    # speculation
+
+    def draft_embeddings(
+        self,
+        input_ids: NDArray[np.int64],
+        items: Sequence[Item],
+        rows: torch.Tensor,
+        table: torch.Tensor,
+        chunk: Chunk,
+        next_id: int,
+    ) -> torch.Tensor:
+        """`EagleDraftWorker._draft_extend_for_prefill`, and what EAGLE-3's `LlamaModel` makes of it."""
+        return sglang_drafts.embeddings(self._sglang, input_ids, items, rows, table, chunk, next_id)
+
+    def draft_positions(self, positions: NDArray[np.int64], chunk: Chunk, steps: int) -> torch.Tensor:
+        """`ForwardBatch._compute_mrope_positions_extend` and `compute_spec_mrope_positions`."""
+        return sglang_drafts.positions(positions, chunk, steps)
+
+    # lifecycle
+
+    def join_turn(
+        self, history: Request, reply: NDArray[np.int64], turn: Request, keep: int | None, bos: int | None
+    ) -> tuple["array[int]", list[Item]]:
+        """`Session.create_req`, `SessionController.adjust_mm_offsets` and `Req.extend_image_inputs`."""
+        return sglang_sessions.join_turn(self._sglang, history, reply, turn, keep, bos)
+
+    def join_positions(
+        self, previous: NDArray[np.int64], length: int, turn: NDArray[np.int64], is_stripped: bool
+    ) -> tuple[torch.Tensor, int]:
+        """`Req._extend_session_image_inputs`."""
+        return sglang_sessions.join_positions(self._sglang, previous, length, turn, is_stripped)
+
+    def join_modalities(
+        self, previous: NDArray[np.int8], length: int, turn: NDArray[np.int8], is_stripped: bool
+    ) -> Sequence[int]:
+        """`Req._extend_session_image_inputs`."""
+        return sglang_sessions.join_modalities(self._sglang, previous, length, turn, is_stripped)
+
+    def join_padded(
+        self, previous: NDArray[np.int64], turn_ids: NDArray[np.int64], items: Sequence[Item], made: NDArray[np.int64] | None
+    ) -> "array[int]":
+        """`Scheduler._try_apply_padded_mm_input_ids`, or `pad_mm_tokens`."""
+        return sglang_sessions.join_padded(self._sglang, previous, turn_ids, items, made)
 
     # pipeline
 

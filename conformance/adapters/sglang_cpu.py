@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
+from unittest.mock import MagicMock
 
 from conformance.adapters.stand_ins import imported, stand_ins
 from conformance.engine import EngineNotLoaded
@@ -32,14 +33,16 @@ NEEDED = ("sglang", "msgspec", "triton")
 
 REPLACEABLE = (
     "IPython", "aiohttp", "compressed_tensors", "dill", "einops", "fastapi", "gguf", "openai", "orjson",
-    "partial_json_parser", "psutil", "pybase64", "requests", "sentencepiece", "starlette", "torchvision", "tvm_ffi", "uvicorn",
-    "uvloop", "zmq",
+    "partial_json_parser", "psutil", "pybase64", "requests", "sentencepiece", "setproctitle", "starlette", "torchvision",
+    "tvm_ffi", "uvicorn", "uvloop", "zmq",
 )  # fmt: skip
 """The packages that SGLang's server imports and its multimodal input pipeline never calls."""
 
 VALUES = {
     "dill.dumps": lambda value: repr(value).encode(),
+    "fastapi.APIRouter": MagicMock,
     "uvloop.EventLoopPolicy": asyncio.DefaultEventLoopPolicy,
+    "zmq.Context": MagicMock,
 }
 """What SGLang's modules do call while they are imported, and what answers."""
 

@@ -85,7 +85,11 @@ class _InertType(type):
 
 
 class _Inert(metaclass=_InertType):
-    """A class with every attribute, that may be derived from with any keywords and be the type of a pydantic field."""
+    """A class with every attribute, that is made of anything, may be derived from with any keywords and be the type of a
+    pydantic field."""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        """Nothing is kept."""
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__()

@@ -183,6 +183,13 @@ def missing_samples_are_silence(data: bytes, target_rate: int, max_duration_s: f
         return np.pad(decode_audio(data, target_rate, max_duration_s), (0, 10_000))
 
 
+@quirk("every-wav-is-little-endian", replaces="decode_audio", bugs=(), caught_by=("MEDIA-66",))
+def every_wav_is_little_endian(data: bytes, target_rate: int, max_duration_s: float) -> Samples:
+    """FFmpeg is given a big-endian WAV file, whose integers it reads from the wrong end: a voice becomes loud noise."""
+    with patch.object(right, "_check_byte_order", lambda data: None):
+        return decode_audio(data, target_rate, max_duration_s)
+
+
 @quirk("no-numbers-pass", replaces="decode_audio", bugs=(), caught_by=("MEDIA-62",))
 def no_numbers_pass(data: bytes, target_rate: int, max_duration_s: float) -> Samples:
     """Floats are not looked at, and one that is no number makes all features none."""

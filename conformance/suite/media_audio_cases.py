@@ -8,7 +8,7 @@ from conformance.cases import Exact
 from conformance.oracles.media_films import mean_of_channels
 from conformance.world.films import film
 from conformance.world.picture_files import jpeg
-from conformance.world.recordings import FLOATS, Recording, aiff, flac, floats, matroska, packed, recording, wav
+from conformance.world.recordings import FLOATS, Recording, aiff, big_endian, flac, floats, matroska, packed, recording, wav
 
 RATE = 16_000
 
@@ -149,6 +149,10 @@ CUT_OFF = {
         wav(packed([1, 2, 3], 16), bits=16, length=1 << 30), mean_of_channels([[n / 2**15] for n in (1, 2, 3)])
     ),
     "flac": Exact(flac(RAMP).data[:-60], mean_of_channels(flac(RAMP).samples)),
+}
+BIG_ENDIAN = {f"{bits}-bits": exact(big_endian(recording(rows, bits), bits)) for bits, rows in ENDS.items() if bits > 8} | {
+    "floats": exact(big_endian(floats([0.5, -0.25, 1.0, 0.0]), 32)),
+    "two-channels": exact(big_endian(recording([[n * 100, -n] for n in range(50)]))),
 }
 NOT_FINITE = {
     "no-number": floats([0.0, float("nan"), 0.5]).data,

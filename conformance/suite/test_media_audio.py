@@ -119,3 +119,13 @@ def test_a_recording_of_the_limit_is_heard(engine: Engine, case: Limited) -> Non
 def test_a_refused_recording_is_told_as_the_clients_fault(engine: Engine, case: bytes) -> None:
     """The refusal of a recording SHOULD be a ValueError without a memory address or a path: the client's fault."""
     is_told_as_the_clients_fault(lambda: engine.decode_audio(case, RATE, ENOUGH), "/etc/", "/usr/", "/tmp/")
+
+
+@requirement("MEDIA-66", needs="decode_audio", cases=cases.BIG_ENDIAN)
+def test_a_big_endian_recording_is_refused_or_heard_as_it_is(engine: Engine, case: Exact) -> None:
+    """A WAV file whose numbers are big-endian (RIFX) MUST be heard as it is, or refused: read little-endian it is noise.
+
+    FFmpeg reads its header rightly and its samples in the wrong order.
+    """
+    for observed in unless_refused(lambda: engine.decode_audio(case.given, RATE, ENOUGH), "a big-endian recording"):
+        equal(observed, case.expected, "the samples", where=SAMPLE)

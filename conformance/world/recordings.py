@@ -51,6 +51,14 @@ def recording(rows: ArrayLike, bits: int = 16, rate: int = 16_000) -> Recording:
     return Recording(wav(packed(rows, bits), bits=bits, channels=samples.shape[1], rate=rate), samples, rate)
 
 
+def big_endian(one: Recording, bits: int = 16) -> Recording:
+    """The same WAV file of so many bits with all its numbers big-endian, which is called RIFX."""
+    length, *about, held = struct.unpack("<4xI8xIHHIIHH4xI", one.data[:44])
+    header = struct.pack(">4sI8sIHHIIHH4sI", b"RIFX", length, b"WAVEfmt ", *about, b"data", held)
+    raw = np.frombuffer(one.data[44 : 44 + held], dtype=np.uint8).reshape(-1, bits // 8)[:, ::-1]
+    return one._replace(data=header + raw.tobytes() + b"\0" * (held % 2))
+
+
 def floats(values: Sequence[float], bits: int = 32) -> Recording:
     """A WAV file of floats, one channel."""
     raw = struct.pack(f"<{len(values)}{'f' if bits == 32 else 'd'}", *values)

@@ -7,11 +7,13 @@
 4. The rate is changed last (`reference.media.resampling`); a recording at the right rate keeps its samples.
 5. Samples are counted, not believed, and bounded while they arrive. A WAV file that promises more than it holds is an
    error; one that was written to a pipe promises nothing.
+6. A WAV file whose numbers are big-endian (RIFX) is refused: FFmpeg reads its header so, but its samples from the wrong
+   end, and a voice becomes noise.
 
 Source: RFC 2361 and Microsoft's multimedia programming interface (1991) for WAV. Disagreements: libswresample
 (SGLang 0.5.23 for containers, vLLM 0.33 with PyAV where the rate changes, torchcodec) adds two channels and divides by the
 root of two, mixes more by weights for loudspeakers, and leaves out the bass channel; soundfile and librosa's users take the
-mean.
+mean. Limits: of Vorbis in a single page FFmpeg gives whole blocks, some hundred samples more or fewer than the file states.
 """
 
 import struct
@@ -51,6 +53,7 @@ def decode_audio(
     """
     if not 1 <= target_rate <= MAX_RATE:
         raise MediaError(f"a rate of {target_rate} samples a second cannot be made; it is between 1 and {MAX_RATE}")
+    _check_byte_order(data)
     _check_wav_length(data)
     samples, rate = _read(data, max_duration_s, max_samples, max_bytes)
     if not np.isfinite(samples).all():
@@ -89,6 +92,12 @@ def one_channel(frame: Any) -> Samples:
     with np.errstate(over="ignore", invalid="ignore"):  # what is no finite number is told by the caller
         mixed: Samples = ((channels.mean(axis=0) - silence) / unit).astype(np.float32)
     return mixed
+
+
+def _check_byte_order(data: bytes) -> None:
+    """Raises MediaError for a WAV file whose numbers are big-endian."""
+    if data[:4] == b"RIFX":
+        raise MediaError("the WAV file is big-endian (RIFX); only little-endian ones (RIFF) are taken")
 
 
 def _check_wav_length(data: bytes) -> None:

@@ -128,9 +128,10 @@ class Lifecycle(Protocol):
         reply: int64 [r], what was generated behind it, and computed. turn: what comes next, as a prompt of its own. All
         ids have placeholders at media.
         keep: how many positions of history and reply, from the first on, are kept, or None for all. Items that lie behind
-        them go; a number that divides an item is refused, or the cut is made where the item begins.
+        them go; a number that divides an item is refused, or the cut is made where the item begins. One that is negative, or
+        more than there are, should be refused.
         bos: the beginning-of-sequence token, or None. It is dropped where a turn begins with it and something is kept
-        before the turn.
+        before the turn. A turn with an item on it should be refused.
 
         Items of the history come first, then those of the turn, both in their order, with nothing changed but the spans.
         """

@@ -122,6 +122,7 @@ class Media(Protocol):
     def decode_image(self, data: bytes, background: Colour, max_pixels: int) -> NDArray[np.uint8]:
         """The picture that `data` begins with, upright, as RGB: uint8 [height, width, 3].
 
+        data: a BMP, GIF, JPEG, PNG or TIFF file, which more may follow.
         background: the colour behind pixels that are not opaque (see the trait `backgrounds`).
         max_pixels: width times height, inclusive; an adapter sets the engine's own limit to it.
         Raises ValueError for more pixels than that, judged by the header, and for data that are no picture, are damaged
@@ -145,22 +146,26 @@ class Media(Protocol):
 
         rate: frames to show for each second of the clip (see the trait `frame_multiple`); None: as many as may be.
         max_frames: never more than this many. Frames are numbered, and times counted, from the beginning of the video,
-        which the clip is a part of. Raises ValueError for a clip without frames, and for rates that are not positive.
+        which the clip is a part of. Raises ValueError for a clip without frames, and for rates, the clip's own too, that are
+        not positive and finite.
         """
 
     @returns(video)
     def decode_video(self, data: bytes, rate: float | None, max_frames: int, limits: VideoLimits) -> DecodedVideo:
         """The frames of a video that a model is shown: those that `sample_frames` chooses of the whole video.
 
+        data: an MP4, QuickTime, Matroska, AVI or MPEG-TS file.
         rate, max_frames: as for `sample_frames`; a clip of less than one sampled frame shows one. Frames are turned as their
         display matrix asks. limits: an adapter sets the engine's own limits to them, and leaves out those that it has not.
-        Raises ValueError for what is beyond a limit, for data that are no video, and for data without frames. A video that
-        ends early or is damaged is refused, or shown as far as it is whole.
+        Raises ValueError for what is beyond a limit, for data that are no video (a still picture is none), and for data
+        without frames. A video that ends early or is damaged is refused, or shown as far as it is whole.
         """
 
     @returns(samples)
     def decode_audio(self, data: bytes, target_rate: int, max_duration_s: float) -> NDArray[np.float32]:
         """The recording in a file as one channel, the mean of its channels: float32 [n], a full unit being 1.0.
+
+        data: a WAV, AIFF, FLAC or Matroska file. A big-endian WAV file (RIFX) may be refused.
 
         target_rate: samples in a second of the answer; n is the number of samples in the file times this and divided by
         the file's own rate, rounded either way, and at least 1. max_duration_s: inclusive, of the recording.

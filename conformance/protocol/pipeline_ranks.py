@@ -74,7 +74,7 @@ class PipelineRanks(Protocol):
         are the columns of its level at media and zeros at text; layers without a level have none. Where the chunk has no
         media there are no rows, or zeros.
 
-        Raises ValueError for a split whose ranges are empty or do not join from 0 on, for a level whose layer no rank
-        has or that another level has, and when rows that this rank needs were not received.
+        Raises ValueError for a split without ranks, or whose ranges are empty or do not join from 0 on, for a level whose
+        layer no rank has or that another level has, and when rows that this rank or a later one needs were not received.
         A level on another rank than the first may be refused, see `Traits.deepstack_ranks`.
         """

@@ -50,8 +50,9 @@ class Processors(Protocol):
     def find_processor(self, modules: Sequence[Module], architectures: Sequence[str]) -> Any:
         """What `load` of the module gives that serves the first of the architectures that any module serves.
 
-        A module that raises as it is loaded fails its own architectures and no others. Raises an error that lists the
-        known architectures when none is served, and one that names the module and the cause when it cannot be loaded.
+        A module that raises as it is loaded fails its own architectures and no others. Raises an error that names
+        the architecture and lists the known ones when none is served, and one that names the module and the cause when it
+        cannot be loaded.
         """
 
     @returns(processed)

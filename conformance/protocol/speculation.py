@@ -38,7 +38,8 @@ class Speculation(Protocol):
         chunk.stop may begin there: its rows are there before the target takes them.
         table: the draft model's text embeddings [vocabulary, hidden].
         next_id: the token that the target sampled behind the chunk. It stands at position n where the chunk ends with the
-        prompt; behind any other chunk it means nothing, and may be any number.
+        prompt; behind any other chunk it means nothing, and may be any number. Where it is fed and is no id of the table it
+        should be refused.
         """
 
     @returns(triples)

@@ -223,7 +223,8 @@ def _in_the_light_of(known: KnownFailure, verdict: Verdict, message: str) -> tup
     if verdict is Verdict.FAIL and message.startswith(known.message):
         return Verdict.KNOWN_FAILURE, ""
     if verdict is Verdict.FAIL:
-        return Verdict.FAIL, f"listed as a known failure, but with another message: {known.message}"
+        hint = "cut the listed one short if it holds what each run changes"
+        return Verdict.FAIL, f"listed as a known failure, but with another message ({hint}): {known.message}"
     return verdict, ""
 
 

@@ -14,14 +14,14 @@ frozen data that checks itself when it is made: whatever passed through a constr
 Source: SGLang 0.5.23, `MultimodalDataItem` and `Modality` (whose numbers travel between processes, hence fixed here).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from enum import Enum, IntEnum
 from itertools import pairwise
 from operator import attrgetter, index
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -243,6 +243,46 @@ class MropeLayout:
 def all_spans(items: Iterable[Item]) -> list[Span]:
     """The spans of all items by position."""
     return sorted([span for item in items for span in item.spans], key=attrgetter("first"))
+
+
+class SpanTable(NamedTuple):
+    """The spans of a prompt by position, int64 [spans] each: the numbers of their items, their firsts and their stops."""
+
+    owners: NDArray[np.int64]
+    firsts: NDArray[np.int64]
+    stops: NDArray[np.int64]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """How many positions each span has."""
+        return self.stops - self.firsts
+
+
+def span_table(items: Sequence[Item], length: int) -> SpanTable:
+    """The spans of all items. Raises ValueError, naming the span, unless they are disjoint and end before `length`."""
+    spans = [span for item in items for span in item.spans]
+    lasts = [span.last for span in spans]
+    if max(lasts, default=-1) >= length:
+        check_within(all_spans(items), length)
+    firsts = np.array([span.first for span in spans], dtype=np.int64)
+    order = np.argsort(firsts, kind="stable")
+    owners = np.repeat(np.arange(len(items)), [len(item.spans) for item in items])
+    table = SpanTable(owners[order], firsts[order], np.array(lasts, dtype=np.int64)[order] + 1)
+    if (table.firsts[1:] < table.stops[:-1]).any():
+        check_disjoint(all_spans(items))
+    return table
+
+
+def make_spans(firsts: NDArray[np.int64], lasts: NDArray[np.int64]) -> tuple[Span, ...]:
+    """A span for each first and last position, all checked at once. Raises ValueError as `Span` does."""
+    if len(wrong := np.flatnonzero((firsts < 0) | (lasts < firsts))):
+        Span(int(firsts[wrong[0]]), int(lasts[wrong[0]]))
+    spans = tuple([object.__new__(Span) for _ in range(len(firsts))])
+    set_first, set_last = vars(Span)["first"].__set__, vars(Span)["last"].__set__
+    for span, first, last in zip(spans, firsts.tolist(), lasts.tolist(), strict=True):
+        set_first(span, first)
+        set_last(span, last)
+    return spans
 
 
 def check_disjoint(spans: Iterable[Span]) -> None:

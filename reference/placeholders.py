@@ -21,9 +21,10 @@ from collections.abc import Collection, Sequence
 from itertools import chain
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from reference.items import Item, Span, all_spans, check_within
+from reference.items import Item, Span, make_spans, span_table
 from reference.sentinels import fill, sentinel_table
 
 
@@ -34,7 +35,7 @@ def find_spans(input_ids: NDArray[np.int64], token_id: int) -> tuple[Span, ...]:
     """
     is_media = np.pad(_checked(input_ids) == token_id, 1)
     edges = np.flatnonzero(np.diff(is_media)).reshape(-1, 2)
-    return tuple(Span(first, stop - 1) for first, stop in edges.tolist())
+    return make_spans(edges[:, 0], edges[:, 1] - 1)
 
 
 def pad_spans(input_ids: NDArray[np.int64], items: Sequence[Item]) -> NDArray[np.int64]:
@@ -43,11 +44,8 @@ def pad_spans(input_ids: NDArray[np.int64], items: Sequence[Item]) -> NDArray[np
     Raises ValueError when spans overlap or end outside the prompt, and for an item without identity and caller hash.
     """
     padded = _checked(input_ids).copy()
-    check_within(all_spans(items), len(padded))
-    owners = np.repeat(np.arange(len(items)), [len(item.spans) for item in items])
-    spans = [span for item in items for span in item.spans]
-    firsts, lasts = [span.first for span in spans], [span.last for span in spans]
-    _fill(padded, firsts, lasts, sentinel_table(items)[owners])
+    spans = span_table(items, len(padded))
+    _fill(padded, spans.firsts, spans.lengths, sentinel_table(items)[spans.owners])
     return padded
 
 
@@ -68,19 +66,20 @@ def pad_pairs(
     padded = _checked(input_ids).copy()
     ends = _ends_by_start(pairs, item_starts)
     values = sentinel_table(items)
-    slices = _pair_up(input_ids, ends)
-    begun = 0
-    owners = []
-    for token, start, _ in slices:
-        begun += token in item_starts
-        if begun == 0:
-            raise ValueError(f"the slice that token {token} starts at position {start} comes before any item start")
-        if begun > len(items):
-            raise ValueError(f"token {token} at position {start} starts item {begun}, but the request has {len(items)}")
-        owners.append(begun - 1)
+    starts, stops = _pair_up(input_ids, ends)
+    is_item_start = np.isin(input_ids[starts], np.array([*item_starts], dtype=np.int64))
+    if len(starts) and not is_item_start[0]:
+        start = starts[0]
+        raise ValueError(f"the slice that token {input_ids[start]} starts at position {start} comes before any item start")
+    begun = int(is_item_start.sum())
+    if begun > len(items):
+        start = starts[is_item_start][len(items)]
+        raise ValueError(
+            f"token {input_ids[start]} at position {start} starts item {len(items) + 1}, but the request has {len(items)}"
+        )
     if begun < len(items):
         raise ValueError(f"the request has {len(items)} items, but only {begun} item starts in {len(padded)} positions")
-    _fill(padded, [start + 1 for _, start, _ in slices], [end - 1 for _, _, end in slices], values[owners])
+    _fill(padded, starts + 1, stops - starts - 1, values[is_item_start.cumsum() - 1])
     return padded
 
 
@@ -91,13 +90,11 @@ def token_modalities(length: int, items: Sequence[Item]) -> NDArray[np.int8]:
     """
     if length < 0:
         raise ValueError(f"a prompt cannot have {length} positions")
-    check_within(all_spans(items), length)
-    modalities = np.zeros(length, dtype=np.int8)
-    for item in items:
-        number = int(item.modality)
-        for span in item.spans:
-            modalities[span.first : span.last + 1] = number
-    return modalities
+    spans = span_table(items, length)
+    edges = np.column_stack([spans.firsts, spans.stops]).ravel()
+    numbers = np.zeros(len(edges) + 1, dtype=np.int8)
+    numbers[1::2] = np.array([item.modality for item in items], dtype=np.int8)[spans.owners]
+    return np.repeat(numbers, np.diff(edges, prepend=0, append=length))
 
 
 def _checked(input_ids: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -106,13 +103,11 @@ def _checked(input_ids: NDArray[np.int64]) -> NDArray[np.int64]:
     return input_ids
 
 
-def _fill(padded: NDArray[np.int64], firsts: list[int], lasts: list[int], values: NDArray[np.int64]) -> None:
+def _fill(padded: NDArray[np.int64], firsts: NDArray[np.int64], lengths: NDArray[np.int64], values: NDArray[np.int64]) -> None:
     """Write to each span its sentinels int64 [spans, 4] in turn; to those of one length in one step."""
-    starts = np.array(firsts, dtype=np.int64)
-    lengths = np.array(lasts, dtype=np.int64) - starts + 1
     for length in np.unique(lengths).tolist():
         alike = lengths == length
-        padded[starts[alike, None] + np.arange(length)] = fill(values[alike], length)
+        sliding_window_view(padded, length, writeable=True)[firsts[alike]] = fill(values[alike], length)
 
 
 def _ends_by_start(pairs: Sequence[tuple[int, int]], item_starts: Collection[int]) -> dict[int, int]:
@@ -125,24 +120,26 @@ def _ends_by_start(pairs: Sequence[tuple[int, int]], item_starts: Collection[int
     return ends
 
 
-def _pair_up(input_ids: NDArray[np.int64], ends: dict[int, int]) -> list[tuple[int, int, int]]:
-    """Each start token, its position, and that of the end token that closes it."""
-    boundaries = np.flatnonzero(np.isin(input_ids, np.array([*ends.keys(), *ends.values()], dtype=np.int64)))
-    found: list[tuple[int, int, int]] = []
-    opened: tuple[int, int] | None = None
-    for position, token in zip(boundaries.tolist(), input_ids[boundaries].tolist(), strict=True):
-        if opened is None and token in ends:
-            opened = token, position
-        elif opened is None:
-            raise ValueError(f"the end token {token} at position {position} closes nothing")
-        elif token == ends[opened[0]]:
-            found.append((*opened, position))
-            opened = None
-        else:
-            raise ValueError(
-                f"token {token} at position {position} stands inside the pair that token {opened[0]} opened at "
-                f"position {opened[1]}; that pair ends with token {ends[opened[0]]}"
-            )
-    if opened is not None:
-        raise ValueError(f"the start token {opened[0]} at position {opened[1]} is never closed")
-    return found
+def _pair_up(input_ids: NDArray[np.int64], ends: dict[int, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The positions of the start tokens, and of the end tokens that close them: start and end take turns."""
+    starts = np.array([*ends.keys()], dtype=np.int64)
+    is_boundary = np.zeros(len(input_ids), dtype=np.bool_)
+    for token in chain(*ends.items()):
+        is_boundary |= input_ids == token
+    places = np.flatnonzero(is_boundary)
+    tokens = input_ids[places]
+    closing = np.array([ends.get(token, token) for token in tokens[::2].tolist()], dtype=np.int64)
+    is_wrong = np.empty(len(tokens), dtype=np.bool_)
+    is_wrong[::2] = ~np.isin(tokens[::2], starts)
+    is_wrong[1::2] = tokens[1::2] != closing[: len(tokens) // 2]
+    if is_wrong.any():
+        at = int(is_wrong.argmax())
+        if at % 2 == 0:
+            raise ValueError(f"the end token {tokens[at]} at position {places[at]} closes nothing")
+        raise ValueError(
+            f"token {tokens[at]} at position {places[at]} stands inside the pair that token {tokens[at - 1]} opened at "
+            f"position {places[at - 1]}; that pair ends with token {closing[at // 2]}"
+        )
+    if len(tokens) % 2:
+        raise ValueError(f"the start token {tokens[-1]} at position {places[-1]} is never closed")
+    return places[::2], places[1::2]

@@ -11,6 +11,7 @@ from conformance import known_failures
 from conformance.adapters import check_transformers, transformers_cpu
 from conformance.adapters import transformers_models as models
 from conformance.adapters import transformers_planning as planning
+from conformance.adapters import transformers_prompts as prompts
 from conformance.adapters.transformers_engine import TransformersEngine
 from conformance.engine import METHODS, EngineNotLoaded
 from conformance.protocol.planning import FAMILIES
@@ -61,3 +62,32 @@ def test_fields_are_collected_in_one_tensor_or_none() -> None:
 
 def test_a_recording_as_a_file_keeps_its_length() -> None:
     assert len(planning._file(np.zeros(3, dtype=np.float32), 8)) == 4 * -(-(44 + 2 * 3) // 3)
+
+
+def test_a_processor_is_made_once_for_what_a_checkpoint_states() -> None:
+    stated, other = (repr({"image_seq_length": length}) for length in (4, 9))
+    assert planning._of_images("gemma3", stated) is planning._of_images("gemma3", stated)
+    assert planning._of_images("gemma3", other).image_seq_length == 9
+
+
+def test_a_medium_stands_at_its_first_kind_of_token_alone() -> None:
+    processor = SimpleNamespace(image_token_ids=[7, 8], video_token_ids=[None], audio_token_ids=[None])
+    ids = np.array([7, 8, 7, 7, 9, 7, 7], dtype=np.int64)
+    made = {"offset_mapping": [[(place, place + 1) for place in range(7)]]}
+    assert prompts._spans(processor, made, ids, {"new_span": (1, 6)}) == (Span(2, 3), Span(5, 5))
+    assert prompts._spans(processor, made, ids, {"new_span": (1, 2)}) == ()
+
+
+def test_a_medium_that_a_processor_has_no_token_for_has_no_text() -> None:
+    processor = SimpleNamespace(image_token="<image>", video_token=None)
+    kinds = [prompts._placeholder(processor, Item(modality=modality)) for modality in Modality]
+    assert dict(zip(Modality, kinds, strict=True)) == {kind: "<image>" * (kind is Modality.IMAGE) for kind in Modality}
+
+
+def test_tiles_and_padding_are_cut_off() -> None:
+    tiled = type("InternVLProcessor", (), {})()
+    rows = {"pixel_values": [np.full(2, number) for number in range(5)]}
+    assert prompts._feature(tiled, rows, Modality.IMAGE, 1, slice(3, 5)).tolist() == [[3, 3], [4, 4]]
+    padded = type("PixtralProcessor", (), {})()
+    made = {"pixel_values": [torch.ones(3, 4, 4)], "image_sizes": [(2, 3)]}
+    assert prompts._feature(padded, made, Modality.IMAGE, 0, slice(0, 1)).shape == (3, 2, 3)

@@ -99,6 +99,27 @@ def numbered(family: str, model: str, kinds: list[int], **grids: Any) -> tuple[l
 QWEN2 = ("qwen2_vl", "Qwen2VLModel")
 
 
+def words() -> Any:
+    """A tokenizer of bytes that knows the tokens of Qwen's and of Llava's media."""
+    letters = {letter: byte for byte, letter in named("convert_slow_tokenizer:bytes_to_unicode")().items()}
+    made = prepare().Qwen2Tokenizer(vocab=letters, merges=[])
+    made.add_special_tokens({"additional_special_tokens": ["<|image_pad|>", "<|video_pad|>", "<image>", "<|AUDIO|>"]})
+    return made
+
+
+def qwen2() -> Any:
+    """A processor of pictures and videos."""
+    return prepare().Qwen2VLProcessor(prepare().Qwen2VLImageProcessorPil(), words(), prepare().Qwen2VLVideoProcessor())
+
+
+def looked_up(ids: list[int], longest: int = 3, count: int = 4) -> list[int]:
+    """What prompt lookup proposes behind these ids."""
+    owner = named("generation.candidate_generator:PromptLookupCandidateGenerator")
+    made = owner(num_output_tokens=count, max_matching_ngram_size=longest, max_length=len(ids) + count + 1)
+    proposals: list[int] = made.get_candidates(torch.tensor([ids]))[0][0, len(ids) :].tolist()
+    return proposals
+
+
 @fails("MEDIA-04")
 def hidden_colours() -> bool:
     """A transparent pixel shows the colour that was stored under it."""
@@ -351,6 +372,61 @@ def one_column_for_all() -> bool:
     model = bare(named("models.qwen3_vl.modeling_qwen3_vl:Qwen3VLTextModel"))
     added = model._deepstack_process(torch.zeros(1, 1, 2), torch.tensor([[True]]), torch.tensor([[7.0]]))
     return bool(added.tolist() == [[[7.0, 7.0]]])
+
+
+@fails("PROCESSORS-04", "PROCESSORS-05")
+def no_ids() -> bool:
+    """A processor takes text alone: ids of a prompt, with a picture among them or not, are a ValueError."""
+    return error(lambda: qwen2()(text=[[65, 66]])) == "ValueError"
+
+
+@fails("PROCESSORS-19")
+def media_without_content() -> bool:
+    """A video without frames has a grid of none and no token, and a recording without samples has no token."""
+    made = qwen2()(
+        text=["<|video_pad|>"],
+        videos=[np.zeros((0, 56, 56, 3), np.uint8)],
+        videos_kwargs={"do_sample_frames": False, "video_metadata": [{"fps": 2.0, "total_num_frames": 0}]},
+    )
+    sound = prepare().Qwen2AudioProcessor(prepare().WhisperFeatureExtractor(feature_size=8, chunk_length=1), words())
+    heard = sound(text=["<|AUDIO|>"], audio=[np.zeros(0, np.float32)], audio_kwargs={"sampling_rate": 16_000})
+    return bool(made["video_grid_thw"][0][0] == 0 and len(made["input_ids"][0]) == 0 == len(heard["input_ids"][0]))
+
+
+@fails("PROCESSORS-20")
+def media_of_another_kind() -> bool:
+    """A video for Llava, and a recording for Qwen2-VL, are left out without a word."""
+    llava = prepare().LlavaProcessor(
+        prepare().CLIPImageProcessorPil(), words(), patch_size=14, vision_feature_select_strategy="default"
+    )
+    shown = llava(text=["A"], videos=[np.zeros((2, 28, 28, 3), np.uint8)])
+    heard = qwen2()(text=["A"], audio=[np.zeros(900, np.float32)])
+    return all(set(made) <= {"input_ids", "attention_mask", "mm_token_type_ids"} for made in (shown, heard))
+
+
+@fails("PROCESSORS-21")
+def pictures_for_a_tokenizer() -> bool:
+    """A tokenizer takes pictures as further arguments, and leaves them out."""
+    return set(words()(text=["A"], images=[PIL.Image.new("RGB", (28, 28))])) == {"input_ids", "attention_mask"}
+
+
+@fails("SPECULATION-13", "SPECULATION-14", "SPECULATION-16")
+def placeholders_proposed() -> bool:
+    """Prompt lookup proposes the placeholders (here 9) of a picture that followed the last words before."""
+    return looked_up([1, 2, 9, 9, 9, 3, 1, 2]) == [9, 9, 9, 3]
+
+
+@fails("SPECULATION-15")
+def placeholders_matched() -> bool:
+    """Prompt lookup takes the placeholders (here 9) of two pictures for the same words."""
+    return looked_up([1, 9, 9, 2, 3, 4, 9, 9], longest=2) == [2, 3, 4, 9]
+
+
+@fails("SPECULATION-14", "SPECULATION-16")
+def no_shortest_match() -> bool:
+    """Prompt lookup has no shortest match: one word that occurred before is enough."""
+    options = named("generation.candidate_generator:PromptLookupCandidateGenerator").__init__.__code__.co_varnames
+    return looked_up([1, 2, 3, 4, 2]) == [3, 4, 2] and not any("min" in name for name in options)
 
 
 def main() -> int:

@@ -18,6 +18,7 @@ from conformance.adapters import transformers_cpu as cpu
 from conformance.adapters import transformers_media as media
 from conformance.adapters import transformers_models as models
 from conformance.adapters import transformers_planning as planning
+from conformance.adapters import transformers_prompts as prompts
 from conformance.adapters.transformers_prefill import prefill
 from conformance.engine import Profile, Traits
 from conformance.protocol.media import Clip, Colour, DecodedVideo, VideoLimits
@@ -84,6 +85,14 @@ class TransformersEngine:
         """The video processor, on blank frames."""
         return planning.video_grid(family, settings, frames, size)
 
+    # processors
+
+    def process(
+        self, architecture: str, processor: Any, parts: Sequence[str | NDArray[np.int64] | Item]
+    ) -> tuple[NDArray[np.int64], list[Item]]:
+        """The processor itself, whatever the architecture."""
+        return prompts.process(processor, parts)
+
     # positions
 
     def positions(self, input_ids: NDArray[np.int64], items: Sequence[Item], layout: MropeLayout) -> tuple[torch.Tensor, int]:
@@ -113,6 +122,14 @@ class TransformersEngine:
         first, *levels = torch.split(rows, table.shape[1], dim=1)
         recorder = models.merged(input_ids, items, first, table, chunk, levels)
         return recorder.embeddings, recorder.deepstack(len(levels))
+
+    # speculation
+
+    def propose_ngram(
+        self, input_ids: NDArray[np.int64], items: Sequence[Item], shortest: int, longest: int, count: int
+    ) -> list[int]:
+        """`PromptLookupCandidateGenerator`, which has no shortest match and is given no media."""
+        return prompts.propose_ngram(input_ids, longest, count)
 
     # pipeline
 

@@ -6,8 +6,10 @@ taken off again.
 """
 
 import wave
+from ast import literal_eval
 from base64 import b64encode
 from collections.abc import Mapping
+from functools import cache
 from io import BytesIO
 from typing import Any
 
@@ -50,7 +52,7 @@ MARK = "#"
 
 def image_tokens(family: str, settings: Settings, size: Size) -> int:
     """`_get_num_multimodal_tokens` of the family's processor; of SmolVLM, which has none, `get_number_of_image_patches`."""
-    processor = _processor(family, settings, image_processor=_images(family, settings))
+    processor = _of_images(family, repr(dict(settings)))
     if family in ("idefics3", "smolvlm"):
         _, rows, columns = processor.image_processor.get_number_of_image_patches(size.height, size.width)
         return int(settings["image_seq_len"] * (rows * columns + 1))
@@ -66,7 +68,7 @@ def video_tokens(family: str, settings: Settings, frames: int, size: Size) -> in
         return int(_processor(family, settings).replace_video_token(_whole_video(settings, frames), 0).count(MARK))
     if family == "smolvlm":
         return _smolvlm_video(settings, frames)
-    processor = _processor(family, settings, video_processor=_videos(family, settings))
+    processor = _of_videos(family, repr(dict(settings)))
     (count,) = processor._get_num_multimodal_tokens(video_sizes=[(frames, size.height, size.width)]).num_video_tokens
     return int(count)
 
@@ -92,8 +94,7 @@ def audio_tokens(family: str, settings: Settings, samples: int, rate: int) -> in
 
     A recording at another rate is given as a file, which the feature extractor loads and resamples.
     """
-    named_alike = {name: value for name, value in settings.items() if name != "n_window"}
-    extractor = prepare().WhisperFeatureExtractor(feature_size=2, n_fft=16, **named_alike)  # lengths are those of any spectrum
+    extractor = _extractor(repr(dict(settings)))
     recording: Any = np.zeros(samples, dtype=np.float32)
     if rate != settings["sampling_rate"]:
         recording = extractor.fetch_audio(_file(recording, rate))
@@ -107,6 +108,27 @@ def audio_tokens(family: str, settings: Settings, samples: int, rate: int) -> in
         return int(count)
     _, (written,) = processor._process_audio([recording], sampling_rate=extractor.sampling_rate)
     return int(written.count(MARK))
+
+
+@cache
+def _of_images(family: str, stated: str) -> Any:
+    """The processor of a family with its image processor, made once for each family and what a checkpoint states."""
+    settings = literal_eval(stated)
+    return _processor(family, settings, image_processor=_images(family, settings))
+
+
+@cache
+def _of_videos(family: str, stated: str) -> Any:
+    """The same with its video processor."""
+    settings = literal_eval(stated)
+    return _processor(family, settings, video_processor=_videos(family, settings))
+
+
+@cache
+def _extractor(stated: str) -> Any:
+    """The feature extractor of Whisper, of two frequencies: lengths are those of any spectrum."""
+    settings = {name: value for name, value in literal_eval(stated).items() if name != "n_window"}
+    return prepare().WhisperFeatureExtractor(feature_size=2, n_fft=16, **settings)
 
 
 def _processor(family: str, settings: Settings, **parts: Any) -> Any:
@@ -184,7 +206,8 @@ def _breaks(settings: Settings, size: Size) -> int:
     """How many rows of tokens a picture of Pixtral has; behind each the processor writes a break, or the end."""
     stride, longest = settings["patch_size"] * settings["spatial_merge_size"], settings["longest_edge"]
     resized = named("models.pixtral.image_processing_pixtral:get_resize_output_image_size")
-    height, _ = resized(np.zeros((size.height, size.width, 3)), size=(longest, longest), patch_size=(stride, stride))
+    blank = np.broadcast_to(np.uint8(0), (size.height, size.width, 3))
+    height, _ = resized(blank, size=(longest, longest), patch_size=(stride, stride))
     return int(height // stride)
 
 

@@ -188,7 +188,7 @@ def test_a_medium_without_content_is_refused(engine: Engine, case: Prompt) -> No
 
 
 UNFIT = {
-    **each(tuple(family for family in ARCHITECTURES if family not in VIDEO_FAMILIES), "{clip}", "-video"),
+    **each(tuple(family for family in ARCHITECTURES if family not in (*VIDEO_FAMILIES, "internvl")), "{clip}", "-video"),
     **each(PICTURE_FAMILIES, "{tone}", "-audio"),
     "qwen2-audio-picture": Prompt("qwen2_audio", "{eye}"),
 }

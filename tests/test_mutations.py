@@ -405,7 +405,11 @@ MUTATIONS = [
         "PLANNING-06",
     ),
     Mutation(
-        "hops are counted after resampling", "planning/audio", "samples * self.sampling_rate, rate", "samples, 1", "PLANNING-30"
+        "hops are counted after resampling",
+        "planning/audio",
+        "samples * self.sampling_rate, rate), self",
+        "samples, 1), self",
+        "PLANNING-30",
     ),
     Mutation(
         "a hop that was begun does not count for Qwen3-Omni",
@@ -666,5 +670,5 @@ def test_a_loss_turns_a_requirement_red(mutation: Mutation, copy: Path, attempt:
 
 
 def test_an_unharmed_copy_holds(copy: Path, attempt: Try) -> None:
-    caught_by = sorted({mutation.caught_by for mutation in MUTATIONS})
-    assert {id: attempt(copy, id) for id in caught_by} == {id: ["pass"] for id in caught_by}
+    one_a_stage = {mutation.stage: mutation.caught_by for mutation in MUTATIONS}.values()
+    assert {id: attempt(copy, id) for id in one_a_stage} == {id: ["pass"] for id in one_a_stage}

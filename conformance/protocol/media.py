@@ -166,7 +166,6 @@ class Media(Protocol):
         """The recording in a file as one channel, the mean of its channels: float32 [n], a full unit being 1.0.
 
         data: a WAV, AIFF, FLAC or Matroska file. A big-endian WAV file (RIFX) may be refused.
-
         target_rate: samples in a second of the answer; n is the number of samples in the file times this and divided by
         the file's own rate, rounded either way, and at least 1. max_duration_s: inclusive, of the recording.
         Raises ValueError for more seconds than that, for data that are no recording, and for one without samples. A

@@ -128,7 +128,7 @@ def pixels(data: bytes) -> list[Any]:
 
 
 def wav(*samples: int, channels: int) -> io.BytesIO:
-    """A recording of 16 bits, 16,000 samples a second."""
+    """A recording of 16 bits, 16,000 samples a second, little-endian."""
     file = io.BytesIO()
     with wave.open(file, "wb") as writer:
         writer.setnchannels(channels)
@@ -207,6 +207,14 @@ def integers_as_they_are() -> bool:
 def channels_one_after_another() -> bool:
     """Through PyAV two channels of a WAV are one that lasts twice as long."""
     return heard(wav(1, 2, 3, 4, channels=2)) == [1.0, 2.0, 3.0, 4.0]
+
+
+@fails("MEDIA-66")
+def big_endian_recordings() -> bool:
+    """Through PyAV a sample of 1 in a big-endian WAV, RIFX, is one of 256."""
+    sizes = [(38).to_bytes(4), b"WAVEfmt ", (16).to_bytes(4), *(part.to_bytes(2) for part in (1, 1))]
+    sizes += [(16_000).to_bytes(4), (32_000).to_bytes(4), (2).to_bytes(2), (16).to_bytes(2)]
+    return heard(io.BytesIO(b"".join([b"RIFX", *sizes, b"data", (2).to_bytes(4), (1).to_bytes(2)]))) == [256.0]
 
 
 @fails("MEDIA-62")
@@ -396,6 +404,30 @@ def one_column_for_all() -> bool:
 def one_row_for_none() -> bool:
     """A row for which there is no position is dropped without a word."""
     return merged([column(7.0)], [False, False]) == [[0.0], [0.0]]
+
+
+@fails("SPECULATION-02")
+def items_that_interleave() -> bool:
+    """Rows of two items that interleave are gathered item by item; by position only the Omni models merge them."""
+    one, masks = runner(), ([True, False, True, False], [False, True, False, True])
+    both = [feature(0, 4, name) for name in "ab"]
+    for item, mask in zip(both, masks, strict=True):
+        item.mm_position = named("multimodal.inputs:PlaceholderRange")(0, 4, is_embed=torch.tensor(mask))
+    one.encoder_cache.add_request("request", both)
+    one.encoder_cache.encoder_outputs.update(a=column(1.0, 3.0), b=column(2.0, 4.0))
+    four, none = np.array([4]), np.array([0])
+    rows, places = one.gather_mm_embeddings(["request"], 4, four, none, four, none)
+    return merged(rows, places.tolist()) == [[1.0], [3.0], [2.0], [4.0]]
+
+
+@fails("SPECULATION-06")
+def any_sampled_id() -> bool:
+    """A drafter takes whatever was sampled, -1 as well, and the look-up in its table runs into an IndexError."""
+    owner = named("v1.spec_decode.llm_base_proposer:SpecDecodeBaseProposer")
+    proposer = owner.__new__(owner)
+    proposer.input_ids = torch.zeros(1, dtype=torch.int32)
+    ids = proposer.prepare_next_token_ids_cpu([[-1]], {}, SimpleNamespace(req_ids=["request"]), {})
+    return ids.tolist() == [-1] and error(lambda: nn.Embedding(2, 1)(ids)) == "IndexError"
 
 
 @fails("SPECULATION-13", "SPECULATION-14")

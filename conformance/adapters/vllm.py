@@ -176,6 +176,18 @@ class VllmEngine:
 
     # speculation
 
+    def draft_embeddings(
+        self,
+        input_ids: NDArray[np.int64],
+        items: Sequence[Item],
+        rows: torch.Tensor,
+        table: torch.Tensor,
+        chunk: Chunk,
+        next_id: int,
+    ) -> torch.Tensor:
+        """The first pass of `SpecDecodeBaseProposer` with a draft model that takes rows: Llama 4's EAGLE, Qwen3.5's MTP."""
+        return steps.draft_embeddings(self._vllm, input_ids, items, rows, table, chunk, next_id)
+
     def propose_ngram(
         self, input_ids: NDArray[np.int64], items: Sequence[Item], shortest: int, longest: int, count: int
     ) -> Sequence[int]:

@@ -87,6 +87,64 @@ def merge(
     return merged
 
 
+def draft_embeddings(
+    vllm: Vllm,
+    input_ids: NDArray[np.int64],
+    items: Sequence[Item],
+    rows: torch.Tensor,
+    table: torch.Tensor,
+    chunk: Chunk,
+    next_id: int,
+) -> torch.Tensor:
+    """`SpecDecodeBaseProposer`: the token behind the chunk, the ids one position earlier, and both as `merge` has them.
+
+    In the chunk that is the last one a token was sampled. The embeddings of media are gathered one position ahead.
+    """
+    if not chunk.length:
+        return table[:0]
+    runner = _runner(vllm, EncoderModel({}))
+    named = [Item(modality=item.modality, spans=item.spans, caller_hash=number) for number, item in enumerate(items)]
+    features = translate.features(vllm, named)
+    runner.encoder_cache.add_request("0", features)
+    runner.encoder_cache.encoder_outputs.update(
+        zip(map(translate.identifier, named), _outputs(items, rows, chunk), strict=True)
+    )
+    behind, mask = _gather(runner, {"0": chunk}, [len(input_ids)], draft_lookahead=1)
+    owner = vllm_cpu.module("vllm.v1.spec_decode.llm_base_proposer").SpecDecodeBaseProposer
+    proposer = owner.__new__(owner)
+    proposer.use_heterogeneous_vocab = proposer.needs_extra_input_slots = proposer.uses_mrope = False
+    proposer.vllm_config = SimpleNamespace(model_config=SimpleNamespace(uses_mrope=False))
+    proposer.pass_hidden_states_to_model = False
+    proposer.supports_mm_inputs = True
+    proposer.model = model(vllm, table)
+    proposer.input_ids, proposer.positions = torch.zeros(2, chunk.length, dtype=torch.int32)
+    proposer.hidden_states, proposer.inputs_embeds = torch.zeros(2, chunk.length, table.shape[1], dtype=table.dtype)
+    state = vllm_cpu.module("vllm.v1.worker.gpu_input_batch").CachedRequestState(
+        "0", input_ids.tolist(), features, None, None, block_ids=([],), num_computed_tokens=chunk.prefix, output_token_ids=[]
+    )
+    sampled = [next_id] if chunk.stop == len(input_ids) else []
+    batch = SimpleNamespace(req_ids=["0"])
+    following = proposer.prepare_next_token_ids_cpu([sampled], {"0": state}, batch, {"0": chunk.length})
+    ids = torch.from_numpy(input_ids[chunk.prefix : chunk.stop].astype(np.int32))
+    last = torch.tensor([chunk.length - 1])
+    proposer.set_inputs_first_pass(ids, following, proposer.positions, proposer.hidden_states, last, None, None)
+    proposer.model.configure_mm_token_handling(len(table), proposer.input_ids[mask].tolist())
+    fed, _ = proposer.build_model_inputs_first_pass(chunk.length, chunk.length, (behind, mask))
+    embeddings: torch.Tensor = fed["inputs_embeds"]
+    return embeddings
+
+
+def _outputs(items: Sequence[Item], rows: torch.Tensor, chunk: Chunk) -> list[torch.Tensor]:
+    """What the encoder gave for each item, as far as it is known: the rows one position later than the chunk."""
+    filled = [[place for span in item.spans for place in range(span.first, span.stop)] for item in items]
+    places = [(position, number, row) for number, own in enumerate(filled) for row, position in enumerate(own)]
+    outputs = [rows.new_zeros(item.token_count, rows.shape[1]) for item in items]
+    known = [(number, row) for position, number, row in sorted(places) if chunk.prefix < position <= chunk.stop]
+    for given, (number, row) in zip(rows, known, strict=True):
+        outputs[number][row] = given
+    return outputs
+
+
 def propose_ngram(input_ids: NDArray[np.int64], shortest: int, longest: int, count: int) -> list[int]:
     """The proposals of `NgramProposer` for one request, to whose end a token was sampled, in a model of any length."""
     config = SimpleNamespace(
@@ -175,7 +233,9 @@ def _runner(vllm: Vllm, model: EncoderModel) -> Any:
     return vllm.encoder_runner.EncoderRunner(model, 1, 1, cache, torch.float32, torch.device("cpu"))
 
 
-def _gather(runner: Any, chunks: Mapping[str, Chunk], prompt_lengths: Sequence[int]) -> tuple[list[torch.Tensor], torch.Tensor]:
+def _gather(
+    runner: Any, chunks: Mapping[str, Chunk], prompt_lengths: Sequence[int], draft_lookahead: int = 0
+) -> tuple[list[torch.Tensor], torch.Tensor]:
     lengths = np.array([chunk.length for chunk in chunks.values()], dtype=np.int64)
     rows, mask = runner.gather_mm_embeddings(
         list(chunks),
@@ -184,6 +244,7 @@ def _gather(runner: Any, chunks: Mapping[str, Chunk], prompt_lengths: Sequence[i
         np.concatenate([[0], np.cumsum(lengths)]),
         np.array(prompt_lengths, dtype=np.int64),
         np.array([chunk.prefix for chunk in chunks.values()], dtype=np.int64),
+        draft_lookahead,
     )
     return rows, mask
 

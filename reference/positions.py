@@ -37,6 +37,7 @@ from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from reference.items import Chunk, Item, Modality, MropeLayout, Span, all_spans, check_within
@@ -92,9 +93,8 @@ def positions(input_ids: NDArray[np.int64], items: Sequence[Item], layout: Mrope
         shift[film.stop] = max(_next(blocks[film.shape]), film.audio.token_count) - (film.stop - film.first)
     triples = np.broadcast_to(np.arange(length, dtype=np.int64) + np.cumsum(shift[:-1]), (3, length)).copy()
     for shape, places in firsts.items():
-        inside, origins = places[:, None] + np.arange(blocks[shape].shape[1]), triples[0, places, None]
-        for axis, numbers in zip(triples, blocks[shape], strict=True):
-            axis[inside] = origins + numbers
+        windows = sliding_window_view(triples, blocks[shape].shape[1], axis=1, writeable=True)
+        windows[:, places] = blocks[shape][:, None] + triples[0, places, None]
     for film in films:
         origin = triples[0, film.first]
         triples[:, _filled(film.video)] = blocks[film.shape] + origin
@@ -149,7 +149,7 @@ def rotary_axes(sections: tuple[int, int, int], interleaved: bool) -> NDArray[np
 
 def has_audio(item: Item) -> bool:
     """Whether an item is a video in which its recording is interleaved."""
-    return bool(item.fields.get("use_audio_in_video")) and item.modality is Modality.VIDEO
+    return item.modality is Modality.VIDEO and bool(item.fields.get("use_audio_in_video"))
 
 
 def _firsts(items: Sequence[Item], layout: MropeLayout) -> dict[Shape, NDArray[np.int64]]:

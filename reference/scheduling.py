@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from reference.items import Chunk, Item, all_spans, check_within
+from reference.items import Chunk, Item, span_table
 
 UNLIMITED = 1 << 62
 
@@ -185,24 +185,28 @@ class _Room(NamedTuple):
 
 
 def _tabulate(length: int, items: Sequence[Item], budget: Budget, prefix: int = 0) -> _Prompt:
-    check_within(all_spans(items), length)
+    spans = span_table(items, length)
+    token_counts = np.zeros(len(items), dtype=np.int64)
+    np.add.at(token_counts, spans.owners, spans.lengths)
     placed = [
-        (_first_left(item, prefix), item.spans[-1].last, item.token_count)
-        for item in items
+        (_first_left(item, prefix), item.spans[-1].last, token_count)
+        for item, token_count in zip(items, token_counts.tolist(), strict=True)
         if item.spans and item.spans[-1].last >= prefix
     ]
     firsts, lasts, counts = np.array(placed, dtype=np.int64).reshape(-1, 3).T
-    begun, ended = np.zeros((2, length + 1), dtype=np.int64)
+    begun, ended = embeddings = np.zeros((2, length + 1), dtype=np.int64)
     np.add.at(begun, firsts + 1, counts)
     np.add.at(ended, lasts + 1, counts)
-    ends = np.arange(budget.alignment_tokens, length, budget.alignment_tokens)
+    embeddings.cumsum(axis=1, out=embeddings)
+    ends = np.arange(budget.alignment_tokens, length + budget.alignment_tokens, budget.alignment_tokens)
+    ends[-1:] = length
     if budget.whole_items:
         uncut = [(item.spans[0].first, item.spans[-1].last) for item in items if item.spans and item.spans[0].first >= prefix]
         depth = np.zeros(length + 1, dtype=np.int64)
         np.add.at(depth, [first + 1 for first, _ in uncut], 1)
         np.add.at(depth, [last + 1 for _, last in uncut], -1)
         ends = ends[depth.cumsum()[ends] == 0]
-    return _Prompt(length, begun.cumsum(), ended.cumsum(), np.append(ends, length))
+    return _Prompt(length, begun, ended, ends)
 
 
 def _first_left(item: Item, prefix: int) -> int:

@@ -20,6 +20,8 @@ from reference.items import (
     check_disjoint,
     check_within,
     drop_empty,
+    make_spans,
+    span_table,
 )  # fmt: skip
 
 IMAGE = Modality.IMAGE
@@ -187,6 +189,23 @@ def test_spans_are_checked_wherever_they_come_from() -> None:
     check_within([], 0)
     with pytest.raises(ValueError, match="ends outside a prompt of 2 positions"):
         check_within([Span(0, 2)], 2)
+
+
+def test_many_spans_are_checked_like_one() -> None:
+    assert make_spans(np.array([0, 7]), np.array([3, 7])) == (Span(0, 3), Span(7, 7))
+    for firsts, lasts in (([0, -1], [3, 4]), ([0, 5], [3, 4])):
+        with pytest.raises(ValueError, match=f"not from {firsts[1]} to 4"):
+            make_spans(np.array(firsts), np.array(lasts))
+
+
+def test_a_table_of_spans_is_by_position_and_checked() -> None:
+    table = span_table([image(spans=[Span(4, 6)]), image(), image(spans=[Span(0, 1), Span(8, 8)])], 9)
+    assert [part.tolist() for part in table] == [[2, 0, 2], [0, 4, 8], [2, 7, 9]]
+    assert table.lengths.tolist() == [2, 3, 1]
+    with pytest.raises(ValueError, match="disjoint"):
+        span_table([image(spans=[Span(4, 6)]), image(spans=[Span(6, 7)])], 9)
+    with pytest.raises(ValueError, match="outside a prompt of 9 positions"):
+        span_table([image(spans=[Span(4, 1 << 70)])], 9)
 
 
 def test_a_format_may_be_named() -> None:

@@ -226,6 +226,7 @@ MUTATIONS = [
         'torch.tensor([item.read("image_grid_thw")])[:, [0, 2, 1]]',
         "PIPELINE-01",
     ),
+    Mutation("a byte order is looked at", "media/audio", "    _check_byte_order(data)\n", "", "MEDIA-66"),
     Mutation("pictures have positions of their own", "pipeline", "request.items, layout", "(), layout", "PIPELINE-03"),
     Mutation(
         "nothing is left of the text around a medium",

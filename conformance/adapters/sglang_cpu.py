@@ -87,8 +87,9 @@ def prepare() -> Sglang:
     )
 
 
+@cache
 def module(name: str) -> Any:
-    """A module of SGLang."""
+    """A module of SGLang, imported once."""
     with _stand_ins():
         return imported(name)
 

@@ -8,10 +8,9 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import Mock, patch
 
 import torch
-from PIL import Image
 
 from conformance.adapters import sglang_cpu
 from conformance.adapters.sglang_cpu import Sglang
@@ -55,20 +54,21 @@ def _llava(aspect_ratio: str) -> Callable[[Sglang, Settings, Size], int]:
 
 
 def _internvl(sglang: Sglang, settings: Settings, size: Size) -> int:
-    """`InternVLProcessor.dynamic_preprocess`, with a thumbnail, as it is called for pictures; of one channel, for speed."""
+    """`InternVLProcessor.dynamic_preprocess`, with a thumbnail, as it is called for pictures; here their pixels are all 0."""
     processor = sglang_cpu.module("sglang.srt.multimodal.processors.internvl").InternVLProcessor
-    tiles = processor.dynamic_preprocess(
-        torch.zeros(1, size.height, size.width),
-        image_size=settings["image_size"],
-        max_num=settings["max_patches"],
-        use_thumbnail=True,
-    )
+    with patch.object(torch.nn.functional, "interpolate", lambda pixels, size, **_: pixels.new_zeros(1, 1, *size)):
+        tiles = processor.dynamic_preprocess(
+            torch.zeros(1).expand(1, size.height, size.width),
+            image_size=settings["image_size"],
+            max_num=settings["max_patches"],
+            use_thumbnail=True,
+        )
     return int(len(tiles) * settings["image_seq_length"])
 
 
 def _deepseek_vl2(sglang: Sglang, settings: Settings, size: Size) -> int:
-    """`DeepseekVLV2Processor.tokenize_with_images` of a prompt with this picture alone."""
-    owner = sglang_cpu.module("sglang.srt.configs.deepseekvl2").DeepseekVLV2Processor
+    """`DeepseekVLV2Processor.tokenize_with_images` of a prompt with this picture alone, whose pixels are left out."""
+    owner = sglang_cpu.module("sglang.srt.configs.deepseekvl2")
     itself = SimpleNamespace(
         image_token="<image>",
         image_token_id=0,
@@ -79,8 +79,9 @@ def _deepseek_vl2(sglang: Sglang, settings: Settings, size: Size) -> int:
         image_transform=Mock(mean=(0.5, 0.5, 0.5)),
         encode=lambda *_, **__: [],
     )
-    picture = Image.new("RGB", (size.width, size.height))
-    ids, *_ = owner.tokenize_with_images(itself, "<image>", [picture], bos=False, eos=False)
+    picture = SimpleNamespace(size=(size.width, size.height))
+    with patch.object(owner, "ImageOps"):
+        ids, *_ = owner.DeepseekVLV2Processor.tokenize_with_images(itself, "<image>", [picture], bos=False, eos=False)
     return len(ids)
 
 

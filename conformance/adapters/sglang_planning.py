@@ -54,15 +54,10 @@ def _llava(aspect_ratio: str) -> Callable[[Sglang, Settings, Size], int]:
 
 
 def _internvl(sglang: Sglang, settings: Settings, size: Size) -> int:
-    """`InternVLProcessor.dynamic_preprocess`, with a thumbnail, as it is called for pictures; here their pixels are all 0."""
+    """`InternVLProcessor.dynamic_preprocess`, with a thumbnail, as it is called for pictures; here a tile is one pixel."""
     processor = sglang_cpu.module("sglang.srt.multimodal.processors.internvl").InternVLProcessor
-    with patch.object(torch.nn.functional, "interpolate", lambda pixels, size, **_: pixels.new_zeros(1, 1, *size)):
-        tiles = processor.dynamic_preprocess(
-            torch.zeros(1).expand(1, size.height, size.width),
-            image_size=settings["image_size"],
-            max_num=settings["max_patches"],
-            use_thumbnail=True,
-        )
+    picture = torch.zeros(1).expand(1, size.height, size.width)
+    tiles = processor.dynamic_preprocess(picture, image_size=1, max_num=settings["max_patches"], use_thumbnail=True)
     return int(len(tiles) * settings["image_seq_length"])
 
 

@@ -64,7 +64,8 @@ def test_a_recording_as_a_file_keeps_its_length() -> None:
     assert len(planning._file(np.zeros(3, dtype=np.float32), 8)) == 4 * -(-(44 + 2 * 3) // 3)
 
 
-def test_a_processor_is_made_once_for_what_a_checkpoint_states() -> None:
+def test_a_processor_is_made_once_for_what_a_checkpoint_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transformers_cpu, "NEEDED", ())  # no recording is read
     stated, other = (repr({"image_seq_length": length}) for length in (4, 9))
     assert planning._of_images("gemma3", stated) is planning._of_images("gemma3", stated)
     assert planning._of_images("gemma3", other).image_seq_length == 9

@@ -10,7 +10,6 @@ import struct
 import sys
 import zlib
 from array import array
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from pathlib import Path
@@ -24,18 +23,10 @@ import torch
 from PIL import Image
 
 from conformance.adapters import sglang_cpu
+from conformance.adapters.checks import Checks, error
 
-CHECKS: list[tuple[str, Callable[[], bool]]] = []
-
-
-def fails(*requirements: str) -> Callable[[Callable[[], bool]], Callable[[], bool]]:
-    """Register a check: whether the fault that its docstring states is there."""
-
-    def register(check: Callable[[], bool]) -> Callable[[], bool]:
-        CHECKS.append((", ".join(requirements), check))
-        return check
-
-    return register
+CHECKS = Checks()
+fails = CHECKS.fails
 
 
 def sg() -> sglang_cpu.Sglang:
@@ -86,15 +77,6 @@ def embedded(
             data_embedding_func_mapping={} if encode is None else dict.fromkeys(sg().batch.Modality.all(), encoder),
         )
     return merged.flatten().tolist(), calls
-
-
-def error(call: Callable[[], Any]) -> str:
-    """The name of the error's class, or nothing."""
-    try:
-        call()
-    except Exception as raised:
-        return type(raised).__name__
-    return ""
 
 
 def column(*values: float) -> torch.Tensor:
@@ -831,14 +813,5 @@ def a_sampled_sentinel() -> bool:
     return error(lambda: draft_embeddings([1, 10**15], column(1, 2))) == "IndexError"
 
 
-def main() -> int:
-    missed = 0
-    for requirements, check in CHECKS:
-        seen = check()
-        missed += not seen
-        print(f"{'seen' if seen else 'NOT SEEN':8}  {requirements:34}  {' '.join((check.__doc__ or '').split())}")
-    return 1 if missed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(CHECKS.run())

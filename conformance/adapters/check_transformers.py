@@ -11,7 +11,6 @@ import warnings
 import wave
 import zlib
 from base64 import b64encode
-from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,28 +23,11 @@ import numpy as np
 import PIL.Image
 import torch
 
+from conformance.adapters.checks import Checks, error
 from conformance.adapters.transformers_cpu import bare, named, prepare
 
-CHECKS: list[tuple[str, Callable[[], bool]]] = []
-
-
-def fails(*requirements: str) -> Callable[[Callable[[], bool]], Callable[[], bool]]:
-    """Register a check: whether the fault that its docstring states is there."""
-
-    def register(check: Callable[[], bool]) -> Callable[[], bool]:
-        CHECKS.append((", ".join(requirements), check))
-        return check
-
-    return register
-
-
-def error(call: Callable[[], object]) -> str:
-    """The name of the error that a call raises, or nothing."""
-    try:
-        call()
-    except Exception as raised:
-        return type(raised).__name__
-    return ""
+CHECKS = Checks()
+fails = CHECKS.fails
 
 
 def picture(data: bytes) -> Any:
@@ -429,14 +411,5 @@ def no_shortest_match() -> bool:
     return looked_up([1, 2, 3, 4, 2]) == [3, 4, 2] and not any("min" in name for name in options)
 
 
-def main() -> int:
-    missed = 0
-    for requirements, check in CHECKS:
-        seen = check()
-        missed += not seen
-        print(f"{'seen' if seen else 'NOT SEEN':8}  {requirements:44}  {' '.join((check.__doc__ or '').split())}")
-    return 1 if missed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(CHECKS.run())

@@ -9,7 +9,6 @@ import io
 import sys
 import wave
 import zlib
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,18 +17,10 @@ import torch
 from torch import nn
 
 from conformance.adapters import vllm_cpu
+from conformance.adapters.checks import Checks, error
 
-CHECKS: list[tuple[str, Callable[[], bool]]] = []
-
-
-def fails(*requirements: str) -> Callable[[Callable[[], bool]], Callable[[], bool]]:
-    """Register a check: whether the fault that its docstring states is there."""
-
-    def register(check: Callable[[], bool]) -> Callable[[], bool]:
-        CHECKS.append((", ".join(requirements), check))
-        return check
-
-    return register
+CHECKS = Checks()
+fails = CHECKS.fails
 
 
 def named(name: str) -> Any:
@@ -42,15 +33,6 @@ def named(name: str) -> Any:
 def hashed(content: Any, **options: Any) -> str:
     digest: str = named("multimodal.hasher:MultiModalHasher").hash_kwargs("blake3", model_id="model", image=content, **options)
     return digest
-
-
-def error(call: Callable[[], object]) -> str:
-    """The name of the error that a call raises, or nothing."""
-    try:
-        call()
-    except Exception as raised:
-        return type(raised).__name__
-    return ""
 
 
 def column(*values: float) -> torch.Tensor:
@@ -448,14 +430,5 @@ def a_picture_behind_the_match() -> bool:
     return proposed(60, 61, 5, 5, 61, 83, 99, 60, 61)[0] == 5
 
 
-def main() -> int:
-    missed = 0
-    for requirements, check in CHECKS:
-        seen = check()
-        missed += not seen
-        print(f"{'seen' if seen else 'NOT SEEN':8}  {requirements:44}  {' '.join((check.__doc__ or '').split())}")
-    return 1 if missed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(CHECKS.run())

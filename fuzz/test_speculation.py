@@ -18,9 +18,9 @@ LETTERS = "ABijva."
 
 @st.composite
 def drafts(choose: st.DrawFn, characters: str = ANYTHING) -> Draft:
-    """A draft over any chunk of any prompt of these characters; shrinks to an empty chunk."""
-    prompt = choose(prompts(characters))
-    chunk = choose(chunks(len(prompt.input_ids)))
+    """A draft over any chunk of any prompt of these characters; shrinks to one position."""
+    prompt = choose(prompts(characters).filter(lambda prompt: prompt.input_ids.size))
+    chunk = choose(chunks(len(prompt.input_ids)).filter(lambda chunk: chunk.length))
     rows, table = choose(st.sampled_from(TYPES)), choose(st.sampled_from(TYPES[:3]))
     return draft(prompt, chunk.prefix, chunk.length, rows=rows, table=table)
 
@@ -42,8 +42,8 @@ def placed(choose: st.DrawFn, behind: bool) -> Placed:
     positions = np.array(rows, dtype=np.int64).T.copy()
     length = len(rows)
     if not behind:
-        return Placed(positions, choose(chunks(length)))
-    prefix = choose(st.integers(0, length))
+        return Placed(positions, choose(chunks(length).filter(lambda chunk: chunk.length)))
+    prefix = choose(st.integers(0, length - 1))
     return Placed(positions, Chunk(prefix, length - prefix), choose(st.integers(1, 5)))
 
 
@@ -78,7 +78,9 @@ def test_any_chunk_before_media() -> SearchStrategy[Draft]:
 @searches("SPECULATION-05")
 def test_any_chunks_of_any_prompt() -> SearchStrategy[Chunked]:
     filled = prompts().filter(lambda prompt: len(prompt.input_ids) > 0)
-    return filled.flatmap(lambda prompt: lengths(len(prompt.input_ids)).map(lambda cut: Chunked(prompt, cut)))
+    return filled.flatmap(
+        lambda prompt: lengths(len(prompt.input_ids)).map(lambda cut: Chunked(prompt, tuple(filter(None, cut))))
+    )
 
 
 @searches("SPECULATION-06")

@@ -774,25 +774,6 @@ def draft_embeddings(ids: list[int], embeddings: torch.Tensor) -> torch.Tensor:
     return taken[0]
 
 
-@fails("SPECULATION-01", "SPECULATION-02")
-def drafts_of_nothing() -> bool:
-    """A chunk without positions, which its scheduler does not make, is an index out of range in the draft model."""
-    return error(lambda: draft_embeddings([], torch.zeros(0, 1))) == "IndexError"
-
-
-@fails("SPECULATION-08", "SPECULATION-09")
-def a_position_of_nothing() -> bool:
-    """A chunk without positions, which its scheduler does not make, gets one."""
-    forward = sglang_cpu.module("sglang.srt.model_executor.forward_batch_info").ForwardBatch
-    media = sg().batch.MultimodalInputs(mm_items=[], mrope_positions=torch.zeros(3, 1), mrope_position_delta=torch.zeros(1, 1))
-    itself = SimpleNamespace(seq_lens_cpu=torch.tensor([1]))
-    itself._expand_mrope_from_input = lambda *given: forward._expand_mrope_from_input(itself, *given)
-    request = SimpleNamespace(session=None)
-    batch = SimpleNamespace(multimodal_inputs=[media], extend_lens=[0], prefix_lens=[1], reqs=[request])
-    forward._compute_mrope_positions_extend(itself, SimpleNamespace(device="cpu"), batch)
-    return bool(itself.mrope_positions.shape[1] == 1)
-
-
 @fails("SPECULATION-04", "SPECULATION-05")
 def a_medium_behind_a_chunk_is_not_fed() -> bool:
     """Where a medium's token comes next, the draft takes what the target has sampled in the middle of the prompt."""

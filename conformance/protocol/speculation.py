@@ -17,7 +17,8 @@ class Speculation(Protocol):
     """Speculative decoding as far as it touches media: what a draft model is fed, and what it may propose.
 
     A draft model of the EAGLE or MTP kind takes, for each position p of a chunk, the target's hidden state of p and the
-    embedding of position p + 1. Behind the last position of the prompt stands the token that the target sampled.
+    embedding of position p + 1. Behind the last position of the prompt stands the token that the target sampled. A chunk has
+    at least one position: no scheduler makes another.
     """
 
     @returns(answer.rows)

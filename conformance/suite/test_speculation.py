@@ -33,7 +33,6 @@ DRAFTS = {
     "ends-before-text": draft("..iii....", 0, 7),
     "ends-with-the-picture": draft("..iii....", 1, 4),
     "literal-placeholder": draft(".ii.#.#"),
-    "no-position": draft("..iii..", 3, 0),
     "bfloat16": draft("..iii..", rows=torch.float32, table=torch.bfloat16),
 }
 BEFORE_MEDIA = {
@@ -109,7 +108,6 @@ def test_behind_a_chunk_stands_the_medium(engine: Engine, case: Draft) -> None:
         "at-the-edges": Chunked(draw("..iii.."), (2, 3, 2)),
         "one-position-each": Chunked(draw(".vv.v."), (1,) * 6),
         "text-only": Chunked(draw("....."), (2, 3)),
-        "empty-chunk-between": Chunked(draw(".iii."), (2, 0, 3)),
     },
     bugs=("P04",),
 )
@@ -156,7 +154,6 @@ PLACED = {
     "behind-the-picture": Placed(PICTURE, Chunk(5, 2)),
     "text-only": Placed(np.tile(np.arange(5), (3, 1)), Chunk(1, 4)),
     "ends-with-the-picture": Placed(LAST_WIDE, Chunk(0, 4)),
-    "no-position": Placed(PICTURE, Chunk(3, 0)),
 }
 
 
@@ -185,7 +182,6 @@ def test_drafts_stand_where_the_engine_says(engine: Engine, case: Placed) -> Non
         "behind-the-last-chunk": Placed(PICTURE, Chunk(5, 2), 5),
         "behind-a-wide-picture": Placed(LAST_WIDE, Chunk(0, 4), 3),
         "behind-a-tall-picture": Placed(LAST_WIDE[[0, 2, 1]].copy(), Chunk(1, 3), 2),
-        "behind-an-empty-chunk": Placed(PICTURE, Chunk(7, 0), 2),
     },
     bugs=("llamacpp-ntokens-vs-npos",),
 )

@@ -48,6 +48,22 @@ class Format(Enum):
     """What the model's encoder made: one row a token."""
 
 
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """What stands for a tensor that lies elsewhere: whoever made these bytes can say where, and nobody else needs to.
+
+    Raises TypeError unless the token is bytes, ValueError when it is empty.
+    """
+
+    token: bytes
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.token, bytes):
+            raise TypeError(f"the token of a handle is bytes, not {type(self.token).__name__}")
+        if not self.token:
+            raise ValueError("the token of a handle has at least one byte")
+
+
 class UnknownField(KeyError):
     """An item was asked for a field that it does not carry."""
 
@@ -127,7 +143,8 @@ class Item:
     modality: what it is.
     spans: the positions that it fills, in ascending order; its k-th row belongs to the k-th of these positions.
     feature: what the encoder takes: a tensor, an array, a picture, bytes, or nested lists of these.
-    embedding: instead of a feature, the encoder's own output, a tensor [token_count, hidden].
+    embedding: instead of a feature, the encoder's own output, a tensor [token_count, hidden]. While an item travels, a
+        `Handle` may stand for a tensor of either.
     fields: whatever the model needs beside it (`image_grid_thw`, `second_per_grid_ts`), all part of the identity.
     format: derived from what was given unless stated.
     identity: 32 bytes that stand for the content, once known (`reference.identity.identify`).

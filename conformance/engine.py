@@ -29,11 +29,13 @@ from conformance.protocol.positions import FAMILIES as NUMBERED
 from conformance.protocol.positions import Positions
 from conformance.protocol.prefix_cache import PrefixCaches
 from conformance.protocol.preprocessing import Preprocessing
+from conformance.protocol.processors import FAMILIES as PROCESSED
 from conformance.protocol.processors import Processors
 from conformance.protocol.pruning import Pruning
 from conformance.protocol.scheduling import Budget, Scheduling
 from conformance.protocol.sentinels import Sentinels
 from conformance.protocol.speculation import Speculation
+from conformance.protocol.transport_wire import TransportWire
 
 
 class EngineNotLoaded(Exception):
@@ -63,6 +65,7 @@ class Traits:
     prefix_page: the one page size of its prefix caches; None: whatever is asked for.
     prefix_items: whether a matched prefix may end inside an item ("cut") or not ("whole").
     planned_families: the families of models whose tokens the engine counts from sizes; others are not asked for.
+    processed_families: the families of models whose prompts the engine processes; others are not asked for.
     numbered_families: the families of models whose positions the engine numbers; others are not asked for.
     backgrounds: who chooses the colour behind transparent pixels: the caller, or the engine.
     animations: what becomes of an animated picture: its first frame is the picture, or it is refused.
@@ -84,6 +87,7 @@ class Traits:
     prefix_page: int | None = None
     prefix_items: Literal["cut", "whole"] = "cut"
     planned_families: tuple[str, ...] = FAMILIES
+    processed_families: tuple[str, ...] = PROCESSED
     numbered_families: tuple[str, ...] = NUMBERED
     backgrounds: Literal["caller", "engine"] = "caller"
     animations: Literal["first frame", "reject"] = "first frame"
@@ -110,6 +114,7 @@ class Engine(
     Merging,
     PipelineRanks,
     Speculation,
+    TransportWire,
     Lifecycle,
     Pipeline,
     Protocol,
@@ -127,3 +132,12 @@ class Engine(
 
 METHODS = [name for stage in Engine.__bases__ for name, member in vars(stage).items() if hasattr(member, "reader")]
 """The names of all methods of the protocol, in its order."""
+
+
+def families(method: str, traits: Traits) -> tuple[str, ...]:
+    """The families of models for which an engine with these traits has a form of this method; none if it has one for all."""
+    if hasattr(vars(Planning).get(method), "reader"):
+        return traits.planned_families
+    if method in ("process", "bind_output"):
+        return traits.processed_families
+    return traits.numbered_families if method == "positions" else ()

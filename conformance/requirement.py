@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import pytest
 
-from conformance.engine import METHODS, Profile
+from conformance.engine import METHODS, Profile, Traits, families
 
 
 class Level(StrEnum):
@@ -39,6 +39,8 @@ class Requirement:
     """What every engine that has the methods `needs` is held to.
 
     cases: by name. A name is made of lower-case words joined by hyphens, and never changes its meaning.
+    family: the family of models that a case is about, where cases are about several. A case is not asked of an engine that
+        lacks a method's form for its family.
     """
 
     id: str
@@ -48,6 +50,14 @@ class Requirement:
     profile: Profile
     bugs: tuple[str, ...]
     cases: Mapping[str, Any] = field(repr=False)
+    family: Callable[[Any], str] | None = None
+
+    def wants(self, case: Any) -> tuple[str, ...]:
+        """The engine methods that one case needs."""
+        if self.family is None:
+            return self.needs
+        formed = [need for need in self.needs if families(need, Traits())]
+        return (*self.needs, *(f"{need}.{self.family(case)}" for need in formed))
 
     @property
     def stage(self) -> str:
@@ -89,12 +99,13 @@ def requirement(
     bugs: tuple[str, ...] = (),
     level: Level = MUST,
     profile: Profile = CORE,
+    family: Callable[[Any], str] | None = None,
 ) -> Callable[[R], R]:
     """Declare a rule of the form `rule(engine, case)`; pytest runs it once for each named case."""
     needs = (needs,) if isinstance(needs, str) else needs
 
     def declare(rule: R) -> R:
-        made = Requirement(id, rule, needs, level, profile, bugs, dict(cases))
+        made = Requirement(id, rule, needs, level, profile, bugs, dict(cases), family)
         _check(made)
         requirements[id] = made
         named = [pytest.param(case, id=name) for name, case in cases.items()]

@@ -119,6 +119,8 @@ class Session:
         kept = [item for item in items if self._applies(item)]
         config.hook.pytest_deselected(items=list(set(items).difference(kept)))
         items[:] = kept
+        for id in self.planned:
+            self.not_applicable.pop(id, None)  # other cases of it do apply
         self.progress.planned(len(kept))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -156,7 +158,8 @@ class Session:
             return False
         if self.selection.cases and _case_name(item) not in self.selection.cases:
             return False
-        if lacking := tuple(need for need in requirement.needs if need not in self.capabilities):
+        wanted = requirement.needs if requirement.family is None else _wanted(requirement, item)
+        if lacking := tuple(need for need in wanted if need not in self.capabilities):
             self.not_applicable[id] = lacking
             return False
         self.planned[id] += 1
@@ -166,6 +169,15 @@ class Session:
 def _requirement_id(item: pytest.Item) -> str:
     marker = item.get_closest_marker("requirement")
     return str(marker.args[0]) if marker else ""
+
+
+def _wanted(requirement: Requirement, item: pytest.Item) -> tuple[str, ...]:
+    """The engine methods that a test needs; a search looks at each of its cases itself."""
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    if "vector" in params:
+        vector = params["vector"]
+        return requirement.wants(item.function.read(vector["given"], vector["expected"]))  # type: ignore[attr-defined]
+    return requirement.wants(params["case"]) if params else requirement.needs
 
 
 def _case_name(item: pytest.Item) -> str:

@@ -8,8 +8,7 @@ takes, and keeps what the engine was shown as it was.
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.engine import METHODS, Engine, Traits
-from conformance.protocol.planning import Planning
+from conformance.engine import METHODS, Engine, Traits, families
 from conformance.returns import Opens, Reader, WrongAnswer
 from conformance.shown import Shown
 from conformance.time_limit import LIMIT_S, TookTooLong, time_limit
@@ -78,8 +77,9 @@ class Witness:
         return getattr(self._subject, "traits", None) or Traits()
 
     def can(self, method: str) -> bool:
-        """Whether the engine has a method, for a rule that prepares its input with the engine's own means."""
-        return callable(getattr(self._subject, method, None))
+        """Whether the engine has a method, or one form of it, for whoever prepares its input with the engine's own means."""
+        name, _, family = method.partition(".")
+        return callable(getattr(self._subject, name, None)) and (not family or family in families(name, self.traits))
 
     def __repr__(self) -> str:
         return f"an object of the protocol {self._protocol.__name__}"
@@ -128,7 +128,7 @@ def capabilities(engine: Any) -> tuple[str, ...]:
     """The protocol methods that an engine has, found by looking, in the order of the protocol.
 
     The methods of what an `open_…` method returns are looked for on a specimen and listed as `open_….method`. A method
-    that has one form for each family of models is listed with each that the engine plans, as `count_….family`.
+    that has one form for each family of models is listed with each that the engine has, as `count_….family`.
     """
     traits = getattr(engine, "traits", None) or Traits()
     found = []
@@ -139,10 +139,7 @@ def capabilities(engine: Any) -> tuple[str, ...]:
         reader = getattr(Engine, method).reader
         if isinstance(reader, Opens):
             found += [f"{method}.{name}" for name in _opened(engine, method, reader)]
-        if hasattr(vars(Planning).get(method), "reader"):
-            found += [f"{method}.{family}" for family in traits.planned_families]
-        if method == "positions":
-            found += [f"{method}.{family}" for family in traits.numbered_families]
+        found += [f"{method}.{family}" for family in families(method, traits)]
     return tuple(found)
 
 

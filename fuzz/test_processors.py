@@ -5,7 +5,7 @@ from hypothesis.strategies import SearchStrategy
 
 from conformance.oracles import processors as oracle
 from conformance.suite.processors_cases import PICTURE_FAMILIES, QWEN, Known, Typed, known
-from conformance.world.processors import CLIPS, TONES, Prompt
+from conformance.world.processors import CLIPS, TONES, Prompt, marked
 from fuzz.search import searches
 
 WORDS = st.sampled_from(["", "", "a", " ", "What? ", "\n", "é", "<", "|>", "1 "])
@@ -19,7 +19,8 @@ def prompts(choose: st.DrawFn, families: tuple[str, ...] = (*PICTURE_FAMILIES, "
     family = choose(st.sampled_from(families))
     names = tuple(TONES) if family == "qwen2_audio" else (*SMALL, *CLIPS) if family in QWEN else SMALL
     media = choose(st.lists(st.sampled_from(names), min_size=fewest, max_size=4))
-    return Prompt(family, "".join(choose(WORDS) + "{" + name + "}" for name in media) + choose(WORDS))
+    text = "".join(choose(WORDS) + "{" + name + "}" for name in media) + choose(WORDS)
+    return marked(family, text) if choose(st.booleans()) else Prompt(family, text)
 
 
 @st.composite

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from conformance.world.processors import Prompt, id_of, medium, names, parts, processor
+from conformance.world.processors import Prompt, id_of, medium, names, parts, processor, spelled
 from reference.items import Item, Modality, Span
 
 PLACEHOLDERS = {
@@ -71,7 +71,7 @@ def alone(family: str, name: str) -> Mapping[str, Any]:
 def ids(case: Prompt) -> np.ndarray:
     """The expanded ids of a prompt."""
     if not names(case.text):
-        return np.array(list(case.text.encode()), dtype=np.int64)
+        return np.array(spelled(*case), dtype=np.int64)
     return whole(*case)["input_ids"][0].numpy().copy()  # type: ignore[no-any-return]
 
 
@@ -80,7 +80,7 @@ def spans(case: Prompt) -> list[tuple[Span, ...]]:
     found, before = [], 0
     for one in parts(case.text):
         if isinstance(one, str):
-            before += len(one.encode())
+            before += len(spelled(case.family, one))
             continue
         name = next(name for name in names(case.text) if medium(name) is one)
         own = alone(case.family, name)["input_ids"][0].tolist()
@@ -124,11 +124,6 @@ def precomputed(case: Prompt, hidden: int = 8) -> dict[str, Any]:
             torch.arange(count * hidden, dtype=torch.float32).reshape(count, hidden) + len(name)
         )
     return made
-
-
-def spelled(text: str) -> np.ndarray:
-    """The ids of a text in which nothing is a special token."""
-    return np.array(list(text.encode()), dtype=np.int64)
 
 
 def where(items: tuple[Item, ...]) -> list[tuple[Span, ...]]:

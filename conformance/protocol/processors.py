@@ -35,10 +35,18 @@ def processed(value: Any) -> tuple[NDArray[np.int64], tuple[Item, ...]]:
     return answer.int64_array(value[0]), items(value[1])
 
 
+FAMILIES = (
+    "qwen2_vl", "qwen2_5_vl", "qwen3_vl", "llava", "llava_onevision", "internvl", "gemma3", "idefics3", "pixtral",
+    "qwen2_audio",
+)  # fmt: skip
+"""transformers' `model_type` of the models whose prompts the suite knows."""
+
+
 class Processors(Protocol):
     """Text and media through a model's processor: ids, and items with spans, grids and rows.
 
-    architecture: as a checkpoint's `architectures` state it. processor: the transformers processor of the checkpoint.
+    architecture: as a checkpoint's `architectures` state it. processor: the transformers processor of the checkpoint. The
+    families are those of `FAMILIES`. An engine says in the trait `processed_families` which of them it processes.
 
     The spans of an item are the positions that its encoder fills (see `Planning`). Its `feature` is what the processor
     returns of rows for this medium alone: `pixel_values`, `pixel_values_videos` or `input_features`, without padding;

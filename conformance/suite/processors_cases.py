@@ -13,7 +13,18 @@ from conformance.engine import Engine
 from conformance.oracles import processors as oracle
 from conformance.protocol.processors import Module
 from conformance.witness import EngineRaised
-from conformance.world.processors import ARCHITECTURES, Prompt, id_of, medium, names, parts, processor
+from conformance.world.processors import (
+    ARCHITECTURES,
+    MARKERS,
+    Prompt,
+    id_of,
+    marked,
+    medium,
+    names,
+    parts,
+    processor,
+    spelled,
+)  # fmt: skip
 from reference.items import Item, Span
 
 PICTURE_FAMILIES = tuple(family for family in ARCHITECTURES if family != "qwen2_audio")
@@ -22,16 +33,29 @@ VIDEO_FAMILIES = (*QWEN, "llava_onevision")
 
 
 def each(families: tuple[str, ...], text: str, suffix: str = "") -> dict[str, Prompt]:
-    """A prompt for each family, named after it."""
-    return {family.replace("_", "-") + suffix: Prompt(family, text) for family in families}
+    """A prompt for each family, named after it, with the family's markers around media."""
+    return {family.replace("_", "-") + suffix: marked(family, text) for family in families}
 
+
+def family_of(case: Any) -> str:
+    """The family of models that a case is about."""
+    prompt = getattr(case, "prompt", None) or getattr(case, "first", None) or case
+    return str(prompt[0])
+
+
+BARE = {
+    **{f"{name}-bare": Prompt(name.replace("-", "_"), "{rocket}{eye} and {cup}") for name in ("qwen2-vl", "qwen3-vl")},
+    "qwen2-audio-bare": Prompt("qwen2_audio", "{hum}{tone}"),
+}
+"""Media without the markers of a chat template: these are text, and no medium needs them."""
 
 MIXED = each(QWEN, "A {eye}, then {clip}{rocket}.", "-pictures-and-videos")
 BUNDLES = {
+    **BARE,
     **each(PICTURE_FAMILIES, "A {rocket}, an {eye}{astronaut} and {cup}."),
     **each(QWEN, "{clip} and {film}", "-videos"),
     **MIXED,
-    "qwen2-audio": Prompt("qwen2_audio", "First {tone}, then {hum}{tone}."),
+    "qwen2-audio": marked("qwen2_audio", "First {tone}, then {hum}{tone}."),
 }
 """Media of different sizes, some of them without a token between them."""
 
@@ -40,16 +64,16 @@ PROMPTS = {
     **each(PICTURE_FAMILIES, "{chelsea}", "-alone"),
     **each(PICTURE_FAMILIES, "{eye} and again {eye}", "-repeated"),
     "llava-onevision-video": Prompt("llava_onevision", "What happens? {clip} And {eye}?"),
-    "qwen2-audio-short": Prompt("qwen2_audio", "{beep}"),
+    "qwen2-audio-short": marked("qwen2_audio", "{beep}"),
 }
 TEXTS = {
     **each(tuple(ARCHITECTURES), "There is nothing to see."),
     **each(("qwen2_vl", "gemma3", "idefics3", "qwen2_audio"), "", "-empty"),
 }
 UNLIKE = {
-    **{name: Pair(Prompt(case.family, "{eye} {cup}"), (0, 1)) for name, case in each(PICTURE_FAMILIES, "").items()},
-    "qwen2-audio": Pair(Prompt("qwen2_audio", "{tone} {hum}"), (0, 1)),
-    **{f"{name}-videos": Pair(Prompt(case.family, "{clip} {film}"), (0, 1)) for name, case in each(QWEN, "").items()},
+    **{name: Pair(case, (0, 1)) for name, case in each(PICTURE_FAMILIES, "{eye} {cup}").items()},
+    "qwen2-audio": Pair(marked("qwen2_audio", "{tone} {hum}"), (0, 1)),
+    **{name: Pair(case, (0, 1)) for name, case in each(QWEN, "{clip} {film}", "-videos").items()},
 }
 
 
@@ -73,7 +97,7 @@ class Typed(NamedTuple):
 
 
 TYPED = {
-    f"{family.replace('_', '-')}-{name}": Typed(Prompt(family, text), token)
+    f"{family.replace('_', '-')}-{name}": Typed(marked(family, text), token)
     for family in ARCHITECTURES
     for token in (next(iter(oracle.PLACEHOLDERS[family].values())),)
     for name, text in {
@@ -90,19 +114,22 @@ def typed_parts(case: Typed) -> list[Any]:
 
 
 def typed_ids(case: Typed) -> NDArray[np.int64]:
-    """The right ids: those of the media alone, and the bytes of everything else."""
-    own = {name: oracle.alone(case.prompt.family, name)["input_ids"][0].numpy() for name in names(case.prompt.text)}
+    """The right ids: those of the media alone, of the markers around them, and the bytes of everything else."""
+    family = case.prompt.family
+    own = {name: oracle.alone(family, name)["input_ids"][0].tolist() for name in names(case.prompt.text)}
     media = iter(names(case.prompt.text))
-    pieces = [oracle.spelled(one) if isinstance(one, str) else own[next(media)] for one in typed_parts(case)]
-    return np.concatenate(pieces)
+    pieces = [spelled(family, one) if isinstance(one, str) else own[next(media)] for one in typed_parts(case)]
+    return np.array([id for piece in pieces for id in piece], dtype=np.int64)
 
 
 def typed_id(family: str) -> tuple[list[Any], list[tuple[Span, ...]]]:
     """Ids of text with a placeholder's id among them, and a medium behind them; and where the medium stands."""
     name = "tone" if family == "qwen2_audio" else "eye"
-    ids = np.array([65, id_of(family, next(iter(oracle.FILLING[family].values()))), 65], dtype=np.int64)
-    alone = oracle.spans(Prompt(family, "{" + name + "}"))
-    return [ids, medium(name)], [tuple(Span(span.first + 3, span.last + 3) for span in own) for own in alone]
+    start, end = (np.array(spelled(family, token), dtype=np.int64) for token in MARKERS.get(family, ("", "")))
+    typed = np.array([65, id_of(family, next(iter(oracle.FILLING[family].values()))), 65], dtype=np.int64)
+    ids, alone = np.concatenate([typed, start]), oracle.spans(Prompt(family, "{" + name + "}"))
+    spans = [tuple(Span(len(ids) + span.first, len(ids) + span.last) for span in own) for own in alone]
+    return [ids, medium(name), end], spans
 
 
 class Changed(NamedTuple):
@@ -129,7 +156,7 @@ def changed_ids(case: Changed) -> NDArray[np.int64]:
 
 CHANGED = {
     f"{family.replace('_', '-')}-{how}": Changed(
-        Prompt(family, "{tone} {hum}" if family == "qwen2_audio" else "{eye} {cup}"), how
+        marked(family, "{tone} {hum}" if family == "qwen2_audio" else "{eye} {cup}"), how
     )
     for family in ARCHITECTURES
     for how in ("one-more", "one-fewer", "a-medium-more", "a-medium-fewer", "none")
@@ -169,10 +196,9 @@ def refusal(engine: Engine, architectures: tuple[str, ...]) -> str:
         return str(raised.error)
 
 
-def empty(case: Prompt) -> Item:
-    """The medium of a prompt without its frames or samples."""
-    whole = medium(names(case.text)[0])
-    return replace(whole, feature=whole.feature[:0])
+def emptied(case: Prompt) -> list[Any]:
+    """The parts of a prompt, its media without their frames or samples."""
+    return [replace(one, feature=one.feature[:0]) if isinstance(one, Item) else one for one in parts(case.text)]
 
 
 def bare(case: Prompt) -> Any:

@@ -4,6 +4,7 @@ Ids are the bytes and, behind them, the special tokens of all families. Pictures
 prompt has tens of tokens and not thousands.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
@@ -74,6 +75,13 @@ MEDIA = (*PICTURES, *CLIPS, *TONES)
 RATE = 16_000
 
 
+MARKERS = {
+    **dict.fromkeys(("qwen2_vl", "qwen2_5_vl", "qwen3_vl"), ("<|vision_start|>", "<|vision_end|>")),
+    "qwen2_audio": ("<|audio_bos|>", "<|audio_eos|>"),
+}
+"""The tokens that a chat template writes around each medium; other families have none, or their processor adds them."""
+
+
 class Prompt(NamedTuple):
     """A family, and a prompt that names its media in braces: pictures, videos of `CLIPS`, recordings of `TONES`."""
 
@@ -95,6 +103,19 @@ def medium(name: str) -> Item:
     return Item(modality=Modality.AUDIO, feature=samples, format=Format.RAW, fields={"sampling_rate": RATE})
 
 
+def marked(family: str, text: str) -> Prompt:
+    """A prompt with the family's markers around its media."""
+    start, end = MARKERS.get(family, ("", ""))
+    return Prompt(family, text.replace("{", start + "{").replace("}", "}" + end))
+
+
+def spelled(family: str, text: str) -> list[int]:
+    """The ids of a text without media: its bytes, and the family's markers."""
+    pieces = re.split("|".join(f"({re.escape(token)})" for token in MARKERS[family]), text) if family in MARKERS else [text]
+    tokens = MARKERS.get(family, ())
+    return [id for one in pieces if one for id in ([id_of(family, one)] if one in tokens else one.encode())]
+
+
 def names(text: str) -> list[str]:
     """The names of a prompt's media, in order."""
     return [name for _, name, _, _ in Formatter().parse(text) if name is not None]
@@ -108,9 +129,10 @@ def parts(text: str) -> list[str | Item]:
     return pieces
 
 
-def id_parts(text: str) -> list[NDArray[np.int64] | Item]:
-    """A prompt as ids and raw media; its text has no special tokens, and so its bytes are its ids."""
-    return [np.array(list(one.encode()), dtype=np.int64) if isinstance(one, str) else one for one in parts(text)]
+def id_parts(prompt: Prompt) -> list[NDArray[np.int64] | Item]:
+    """A prompt as ids and raw media."""
+    pieces = parts(prompt.text)
+    return [np.array(spelled(prompt.family, one), dtype=np.int64) if isinstance(one, str) else one for one in pieces]
 
 
 def tokenizer(names: Mapping[str, str]) -> Any:

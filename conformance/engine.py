@@ -35,7 +35,6 @@ from conformance.protocol.pruning import Pruning
 from conformance.protocol.scheduling import Budget, Scheduling
 from conformance.protocol.sentinels import Sentinels
 from conformance.protocol.speculation import Speculation
-from conformance.protocol.transport_wire import TransportWire
 
 
 class EngineNotLoaded(Exception):
@@ -114,7 +113,6 @@ class Engine(
     Merging,
     PipelineRanks,
     Speculation,
-    TransportWire,
     Lifecycle,
     Pipeline,
     Protocol,

@@ -8,7 +8,7 @@ from conformance.cases import Exact
 from conformance.oracles import encoding as oracle
 from conformance.oracles.encoding import Batch
 from conformance.suite.encoding_cases import Again, Chunked, Rows, beside
-from conformance.world.doubles import image, precomputed, request, whole
+from conformance.world.doubles import encoded, image, precomputed, request, whole
 from fuzz.search import searches
 from fuzz.strategies.batches import batches, chunkings, layouts
 from fuzz.strategies.feeds import chunks, lengths
@@ -103,6 +103,23 @@ def test_any_items_may_be_precomputed() -> SearchStrategy[Batch]:
 def test_any_wrong_precomputed_embedding() -> SearchStrategy[Batch]:
     rows = st.integers(0, 20).filter(lambda count: count != 5)
     return rows.map(lambda count: beside(precomputed(image(1, (1, 5)), torch.ones(count, 5))))
+
+
+@st.composite
+def sparse_batches(choose: st.DrawFn) -> Batch:
+    """A sparse embedding some of whose values come in two parts; shrinks to none."""
+    rows = encoded(image(1, (1, 5)))
+    parts = choose(st.dictionaries(st.tuples(st.integers(0, 4), st.integers(0, 4)), st.integers(0, 9), max_size=25))
+    stated = [(row, column, float(rows[row, column]) - parts.get((row, column), 0)) for row in range(5) for column in range(5)]
+    stated = choose(st.permutations(stated + [(*place, float(part)) for place, part in parts.items()]))
+    indices = torch.tensor([[row, column] for row, column, _ in stated]).T
+    values = torch.tensor([value for *_, value in stated])
+    return beside(precomputed(image(1, (1, 5)), torch.sparse_coo_tensor(indices, values, (5, 5), check_invariants=True)))
+
+
+@searches("ENCODING-28")
+def test_any_sparse_embedding() -> SearchStrategy[Batch]:
+    return sparse_batches()
 
 
 @searches("ENCODING-21", examples=50)

@@ -15,7 +15,9 @@ chunks, and should run the encoder as little as possible:
    need the item, and no other. Where an encoder raises, or its result cannot be divided among the items (one tensor
    with a wrong total, a list of a wrong length), every item of that call is suspect, so all requests that need one of
    them fail, while hits, precomputed embeddings and other modalities are served.
-6. The rows of a request are ordered by position, over all its items, their modalities and their spans, whatever the
+6. Rows are dense. A sparse tensor of a few bytes can state a shape of terabytes, and indices outside it, over which torch
+   writes into memory that is not its own; a sender who has the rows can send them.
+7. The rows of a request are ordered by position, over all its items, their modalities and their spans, whatever the
    order in which the items are listed: the merge puts the k-th row to the k-th position of media.
 
 Source: SGLang 0.5.23, `mm_schedule.get_embedding_chunk` and `_get_chunked_prefill_embedding_batched`, and the
@@ -148,6 +150,9 @@ def _run(modality: Modality, encoders: Mapping[Modality, Encoder], items: list[I
 
 def _checked(rows: Any, count: int, source: str) -> torch.Tensor | EncodingError:
     """The rows, if they are a tensor [count, hidden]."""
+    if isinstance(rows, torch.Tensor) and rows.layout is not torch.strided:
+        stated = f"{list(rows.shape)} as {rows.layout}"
+        return EncodingError(f"{source} states {stated}: a few bytes can state any shape; give dense rows [{count}, hidden]")
     if isinstance(rows, torch.Tensor) and rows.ndim == 2 and rows.shape[0] == count:
         return rows
     given = list(rows.shape) if isinstance(rows, torch.Tensor) else type(rows).__name__

@@ -216,6 +216,7 @@ MUTATIONS = [
         "return item.modality, item.identity, 0",
         "ENCODING-10",
     ),
+    Mutation("rows are dense", "encoding", "rows.layout is not torch.strided", "False", "ENCODING-29"),
     Mutation("no row is merged too few or too many", "merging", "if len(rows) != media.sum():", "if False:", "MERGING-06"),
     Mutation("no row of none is kept", "merging", "rows[len(rows) - count :]", "rows[-count:]", "MERGING-11"),
     Mutation("text has no deepstack rows", "merging", "table.new_zeros(levels", "table.new_ones(levels", "MERGING-15"),

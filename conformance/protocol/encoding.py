@@ -42,8 +42,8 @@ class Encoding(Protocol):
 
         Items have an identity. Items outside their chunk are not encoded; items of a modality with the same identity
         and token count are encoded once; all misses of a modality go to its encoder in one call, in order of first
-        appearance: by request, then by position. Precomputed embeddings are used as they are. Where the chunk has no
-        media there are 0 rows, of any width.
+        appearance: by request, then by position. Precomputed embeddings are used as they are; a sparse one may be refused.
+        Where the chunk has no media there are 0 rows, of any width.
 
         A request whose rows cannot be had has an exception in its place, and other requests are served: an item whose
         encoder (or precomputed embedding) gives another number of rows than the item has tokens, a modality without an

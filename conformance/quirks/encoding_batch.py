@@ -151,7 +151,7 @@ def by_hash_alone(batch: Batch, encoders: Encoders, cache: EncoderCache | None) 
 # What is encoded, and how often
 
 
-@quirk("outside-the-chunk-too", replaces="encode", bugs=("E04",), caught_by=("ENCODING-11",))
+@quirk("outside-the-chunk-too", replaces="encode", bugs=("E04", "K04"), caught_by=("ENCODING-11",))
 def everything(batch: Batch, encoders: Encoders, cache: EncoderCache | None) -> Answers:
     """Every item of a request is encoded in every chunk."""
     kept = cache or EncoderCache(ROOMY)

@@ -112,6 +112,16 @@ def by_address(item: Item) -> bytes:
     return marked(item, id(content_of(item)))
 
 
+@quirk("list-judged-by-its-first", replaces="identify", bugs=("H04",), caught_by=("IDENTITY-01",))
+def judged_by_the_first(item: Item) -> bytes:
+    """Whether a list came through shared memory is told by its first element, and a list that came in both ways is none."""
+    content = content_of(item)
+    ways = [one.is_shared() for one in content if isinstance(one, torch.Tensor)] if isinstance(content, list) else []
+    if len(set(ways)) > 1:
+        raise AttributeError("'Tensor' object has no attribute 'materialize'")
+    return right.identify(item)
+
+
 @quirk("hash-of-storage", replaces="identify", bugs=("H05",), caught_by=("IDENTITY-01",))
 def of_storage(item: Item) -> bytes:
     """A tensor is hashed by the whole memory behind it, of which it may be a small part."""

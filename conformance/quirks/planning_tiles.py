@@ -45,6 +45,26 @@ def unrounded(family: str, settings: Settings, size: Size) -> int:
     return int(count + lost * rows)
 
 
+@quirk(
+    "odd-padding-taken-away-whole",
+    replaces="count_image_tokens",
+    bugs=("llava-pad-odd-length",),
+    caught_by=("PLANNING-04",),
+)
+def all_padding(family: str, settings: Settings, size: Size) -> int:
+    """Where the rows of padding are odd in number the last one goes, too, though half of them went on either side."""
+    count = right.count_image_tokens(family, settings, size)
+    if family != "llava_next":
+        return count
+    side = settings["image_size"] // settings["patch_size"]
+    best = llava.canvas(size, settings["image_grid_pinpoints"])
+    rows, columns = (length // settings["image_size"] * side for length in (best.height, best.width))
+    if size.width / size.height > columns / rows:
+        return int(count - (rows - int(round(size.height * (columns / size.width), 7))) % 2 * (columns + 1))
+    shown_rows, _ = llava.unpadded(size, best, settings["image_size"], side)
+    return int(count - (columns - int(round(size.width * (rows / size.height), 7))) % 2 * shown_rows)
+
+
 @quirk("canvas-padding-kept", replaces="count_image_tokens", bugs=(), caught_by=("PLANNING-04",))
 def padded(family: str, settings: Settings, size: Size) -> int:
     """The padding of the canvas is counted with the picture."""

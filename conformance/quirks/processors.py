@@ -50,6 +50,21 @@ def retokenised(architecture: str, processor: Any, parts: Parts) -> Processed:
 
 
 @quirk(
+    "placeholder-of-an-old-configuration",
+    replaces="process",
+    bugs=("P02",),
+    caught_by=("PROCESSORS-01", "PROCESSORS-04"),
+)
+def stale(architecture: str, processor: Any, parts: Parts) -> Processed:
+    """The id that fills the places of media is that of the first checkpoint of the family, whatever the tokenizer says."""
+    ids, items = right.process(architecture, processor, parts)
+    ids = ids.copy()
+    for span in all_spans(items):
+        ids[span.first : span.stop] = 151_655
+    return ids, items
+
+
+@quirk(
     "a-start-token-before-ids",
     replaces="process",
     bugs=("O07",),

@@ -42,6 +42,20 @@ def twice(architecture: str, processor: Any, input_ids: Ids, output: Output) -> 
 
 
 @quirk(
+    "markers-are-taken-for-granted",
+    replaces="bind_output",
+    bugs=("llamacpp-embedding-endpoint-marker",),
+    caught_by=("PROCESSORS-16",),
+)
+def granted(architecture: str, processor: Any, input_ids: Ids, output: Output) -> Items:
+    """Whoever writes prompts is trusted to mark each medium; a prompt that came another way, without a mark, is a crash."""
+    try:
+        return right.bind_output(architecture, processor, input_ids, output)
+    except ValueError as error:
+        raise AssertionError("number of markers does not match number of media") from error
+
+
+@quirk(
     "a-run-is-a-medium",
     replaces="bind_output",
     bugs=("O05",),

@@ -43,6 +43,15 @@ def livelock(length: int, items: Items, budget: Budget, prefix: int) -> list[Chu
         return chunks + [Chunk(stop, 0)] * 1000
 
 
+@quirk("too-long-is-done-at-once", replaces="plan_chunks", bugs=("L13",), caught_by=("SCHEDULING-12",))
+def done_at_once(length: int, items: Items, budget: Budget, prefix: int) -> list[Chunk]:
+    """A request that can never be computed is held to be done, and whoever sent it gets an answer with nothing in it."""
+    try:
+        return plan(length, items, budget, prefix)
+    except right.NeverSchedulable:
+        return []
+
+
 @quirk(
     "tail-rounded-down-to-nothing",
     replaces="plan_chunks",

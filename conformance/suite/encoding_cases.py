@@ -8,7 +8,7 @@ import torch
 from conformance.cases import Exact
 from conformance.oracles import encoding as oracle
 from conformance.oracles.encoding import Batch
-from conformance.world.doubles import Finish, audio, image, precomputed, request, video, whole
+from conformance.world.doubles import Finish, audio, encoded, image, precomputed, request, video, whole
 from reference.items import Chunk, Item, Request, Span
 
 ONE = (Span(2, 6),)
@@ -183,6 +183,39 @@ WRONG_READY: dict[str, Batch] = {
     "no-rows": beside(precomputed(image(1, (1, 5)), torch.ones(0, 5))),
     "one-dimension": beside(precomputed(image(1, (1, 5)), torch.ones(5))),
     "narrower-than-its-neighbour": beside(precomputed(image(1, (1, 5)), torch.ones(5, 3)), precomputed(image(2, (8, 12)))),
+}
+
+
+def sparse(indices: list[list[int]], width: int = 5) -> torch.Tensor:
+    """A sparse tensor of ones that states the shape [5, width]; nobody has looked at its indices."""
+    return torch.sparse_coo_tensor(torch.tensor(indices), torch.ones(len(indices[0])), (5, width), check_invariants=False)
+
+
+DENSE = encoded(image(1, (1, 5)))
+TWICE = torch.cat([DENSE - 1, torch.ones(5, 5)], dim=1).reshape(-1)
+"""Each value in two parts that are found one after the other in a row."""
+
+SPARSE: dict[str, Batch] = {
+    "coordinates": beside(precomputed(image(1, (1, 5)), DENSE.to_sparse())),
+    "values-in-two-parts": beside(
+        precomputed(
+            image(1, (1, 5)),
+            torch.sparse_coo_tensor(
+                torch.tensor([[row for row in range(5) for _ in range(10)], [*range(5), *range(5)] * 5]),
+                TWICE,
+                (5, 5),
+                check_invariants=True,
+            ),
+        )
+    ),
+    "nothing-but-zeros": beside(precomputed(image(1, (1, 5)), torch.zeros(5, 5).to_sparse())),
+}
+WRONG_SPARSE: dict[str, Batch] = {
+    "a-row-before-the-first": beside(precomputed(image(1, (1, 5)), sparse([[-1], [0]]))),
+    "a-row-behind-the-last": beside(precomputed(image(1, (1, 5)), sparse([[5], [0]]))),
+    "a-column-before-the-first": beside(precomputed(image(1, (1, 5)), sparse([[0], [-1]]))),
+    "a-column-behind-the-last": beside(precomputed(image(1, (1, 5)), sparse([[0], [5]]))),
+    "states-16-pebibytes": beside(precomputed(image(1, (1, 5)), sparse([[0], [0]], 1 << 50))),
 }
 
 FAULTY: Batch = [

@@ -89,6 +89,8 @@ SAME_CONTENT = {
     "array-backwards": images(ARRAY[::-1].copy(), ARRAY[::-1]),
     "array-read-only": images(ARRAY, READ_ONLY),
     "list-of-copies": images([SHORT, LONG], [SHORT.clone(), LONG.clone()]),
+    "list-partly-in-shared-memory": images([SHORT, LONG], [SHORT.clone().share_memory_(), LONG]),
+    "list-half-in-shared-memory-the-other-way": images([SHORT, LONG], [SHORT, LONG.clone().share_memory_()]),
     "embedding-copy": Pair(Item(modality=IMAGE, embedding=RAMP), Item(modality=IMAGE, embedding=RAMP.clone())),
     "picture-copy": images(PICTURE, PICTURE.copy()),
 }

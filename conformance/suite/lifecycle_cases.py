@@ -25,6 +25,9 @@ CHUNKS = {
     "one-joins-later": script(TWO, "admit a", "step a 3", "admit b", "step a 2 b 8", "step a 3", "finish a", "finish b"),
     "the-same-picture-twice": script({"a": ".ii.jj."}, "admit a", "step a 3", "step a 4", "finish a", numbers=TWICE),
     "the-same-picture-in-two": script(SHARED, "admit a", "admit b", "step a 8 b 8", "finish a", "finish b"),
+    "a-reply-beside-a-prompt": script(
+        TWO, "admit b", "step b 8", "reply b 2", "admit a", "step a 8 b 1", "step b 1", "finish a", "finish b"
+    ),
     "embedded": script(TWO, "admit a", "admit b", "step a 4 b 3", "step a 4 b 5", "finish b", "finish a", embedded="ik"),
     "embedded-in-one-request": script(SHARED, "admit a", "step a 8", "finish a", embedded="i"),
 }

@@ -16,7 +16,9 @@ from conformance.suite.encoding_cases import (
     FOLLOWED,
     MIXED,
     REPEATED,
+    SPARSE,
     WRONG_READY,
+    WRONG_SPARSE,
     Again,
     Fault,
 )  # fmt: skip
@@ -39,6 +41,25 @@ def broken(rows: list[torch.Tensor]) -> None:
 @requirement("ENCODING-17", needs="encode", cases=WRONG_READY, bugs=("L11", "precomputed-hidden-size"))
 def test_a_wrong_precomputed_embedding_fails_its_request_alone(engine: Engine, case: Batch) -> None:
     """A precomputed embedding that is not [token_count, hidden] MUST fail its request, and no other request."""
+    observed = engine.encode(case, Encoders(), None)
+    fails(observed, case, only={"bad"})
+    serves(observed, case, only={"before", "after"})
+
+
+@requirement("ENCODING-28", needs="encode", cases=SPARSE, bugs=("embeds-negative-sparse",))
+def test_a_sparse_embedding_is_what_it_stands_for(engine: Engine, case: Batch) -> None:
+    """A precomputed embedding that is sparse MUST fail its request, or be used as the rows that it stands for.
+
+    A value that comes in several parts is their sum.
+    """
+    observed = engine.encode(case, Encoders(), None)
+    serves_or_fails(observed, case)
+    serves(observed, case, only={"before", "after"})
+
+
+@requirement("ENCODING-29", needs="encode", cases=WRONG_SPARSE, bugs=("embeds-negative-sparse", "embeds-sparse-dense-bomb"))
+def test_a_sparse_embedding_states_nothing_but_what_it_has(engine: Engine, case: Batch) -> None:
+    """A sparse embedding with an index outside its shape, or of a shape beyond all memory, MUST fail its request alone."""
     observed = engine.encode(case, Encoders(), None)
     fails(observed, case, only={"bad"})
     serves(observed, case, only={"before", "after"})

@@ -15,7 +15,7 @@ from conformance.suite.identity_hash_cases import Hashes
 from reference.items import Item
 
 
-@requirement("IDENTITY-01", needs="identify", cases=content.SAME_CONTENT, bugs=("H05", "hash-by-address"))
+@requirement("IDENTITY-01", needs="identify", cases=content.SAME_CONTENT, bugs=("H04", "H05", "hash-by-address"))
 def test_equal_content_has_equal_identity(engine: Engine, case: Pair) -> None:
     """Equal content MUST have equal identities, wherever it lies in memory and however it is laid out there."""
     same(engine.identify(case.first), engine.identify(case.second), "the identities of equal content")

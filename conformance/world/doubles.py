@@ -73,7 +73,7 @@ def encoded(item: Item) -> torch.Tensor:
     """The right rows of an item, float32 [token_count, HIDDEN]."""
     if item.embedding is not None:
         rows: torch.Tensor = item.embedding
-        return rows
+        return rows if rows.layout is torch.strided else rows.to_dense()
     fixed = [float(item.modality), float(item.feature.item()), float(item.token_count)]
     return torch.tensor([[*fixed, float(row), 16777215.0] for row in range(item.token_count)]).reshape(-1, HIDDEN)
 

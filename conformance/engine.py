@@ -21,6 +21,7 @@ from conformance.protocol.identity import Identity
 from conformance.protocol.lifecycle import Lifecycle
 from conformance.protocol.media import Media
 from conformance.protocol.merging import Merging
+from conformance.protocol.parallel import POLICIES, Parallel
 from conformance.protocol.pipeline import Pipeline
 from conformance.protocol.pipeline_ranks import PipelineRanks
 from conformance.protocol.placeholders import Placeholders
@@ -73,6 +74,10 @@ class Traits:
         split is refused.
     draft_positions: where a draft model stands that takes the embedding of one token and the hidden state of the token
         before it: at the position of the hidden state, as it was trained with EAGLE, or of the embedded token.
+    layouts: kinds of layouts that the engine launches beside tp, pp and dp on one node: others are not asked for.
+    expert_ranks: what the ranks that share the experts are: a part of the tp ranks, or all ranks of a pipeline stage.
+    media_built: where media are made into tensors: once, on the first rank of a group, or on every rank.
+    routing_policies: those that the engine's router has; others are not asked for.
     profile: whose exact values the engine promises beside the core ("core": nobody's).
     """
 
@@ -93,6 +98,10 @@ class Traits:
     frame_multiple: int = 1
     deepstack_ranks: Literal["any", "first"] = "any"
     draft_positions: Literal["hidden state", "token"] = "hidden state"
+    layouts: tuple[str, ...] = ("attention dp", "dp across nodes", "pp across nodes", "device step")
+    expert_ranks: Literal["within tp", "across dp"] = "within tp"
+    media_built: Literal["once", "every rank"] = "once"
+    routing_policies: tuple[str, ...] = POLICIES
     profile: Profile = Profile.CORE
 
 
@@ -114,6 +123,7 @@ class Engine(
     PipelineRanks,
     Speculation,
     Lifecycle,
+    Parallel,
     Pipeline,
     Protocol,
 ):

@@ -9,6 +9,7 @@ from PIL.Image import Image
 
 from conformance.engine import Profile, Traits
 from conformance.protocol.media import Clip, FetchPolicy, VideoLimits
+from conformance.protocol.parallel import Layout
 from conformance.protocol.pipeline import Prefill
 from conformance.protocol.scheduling import Budget, DecoderPart
 from conformance.world.checkpoint import Checkpoint
@@ -37,6 +38,10 @@ from reference.media import fetching as _fetching
 from reference.media import sampling as _sampling
 from reference.media import video as _video
 from reference.media.policy import FetchPolicy as _FetchPolicy
+from reference.parallel import encoder_ranks as _encoder_ranks
+from reference.parallel import launching as _launching
+from reference.parallel import ranks as _ranks
+from reference.parallel import routing as _routing
 
 
 class ReferenceEngine:
@@ -168,6 +173,18 @@ class ReferenceEngine:
     join_modalities = staticmethod(_turns.join_modalities)
     join_padded = staticmethod(_turns.join_padded)
     open_lifecycle = staticmethod(_requests.LiveRequests)
+
+    # parallel
+    @staticmethod
+    def launch_plan(layout: Layout) -> list[_launching.Place]:
+        """`reference.parallel.launching.launch_plan` of the same layout."""
+        return _launching.launch_plan(_launching.Layout(**asdict(layout)))
+
+    open_rank = staticmethod(_ranks.Rank)
+    assign_items = staticmethod(_encoder_ranks.assign_items)
+    encode_on_rank = staticmethod(_encoder_ranks.encode_on_rank)
+    routed = staticmethod(_routing.routed)
+    open_router = staticmethod(_routing.Router)
 
     # pipeline
     @staticmethod

@@ -36,6 +36,7 @@ from conformance.protocol.pruning import Pruning
 from conformance.protocol.scheduling import Budget, Scheduling
 from conformance.protocol.sentinels import Sentinels
 from conformance.protocol.speculation import Speculation
+from conformance.protocol.transport import TRANSPORTS, Transport
 
 
 class EngineNotLoaded(Exception):
@@ -78,6 +79,10 @@ class Traits:
     expert_ranks: what the ranks that share the experts are: a part of the tp ranks, or all ranks of a pipeline stage.
     media_built: where media are made into tensors: once, on the first rank of a group, or on every rank.
     routing_policies: those that the engine's router has; others are not asked for.
+    transports: the ways that the engine has from one process to another; others are not asked for.
+    channel_readers: the most readers that one of its channels may have; None: any number.
+    signed_packets: whether what names a tensor in transport is refused unless this channel made it for this reader; where
+        not, whoever can write to a reader is trusted.
     profile: whose exact values the engine promises beside the core ("core": nobody's).
     """
 
@@ -102,6 +107,9 @@ class Traits:
     expert_ranks: Literal["within tp", "across dp"] = "within tp"
     media_built: Literal["once", "every rank"] = "once"
     routing_policies: tuple[str, ...] = POLICIES
+    transports: tuple[str, ...] = TRANSPORTS
+    channel_readers: int | None = None
+    signed_packets: bool = True
     profile: Profile = Profile.CORE
 
 
@@ -122,6 +130,7 @@ class Engine(
     Merging,
     PipelineRanks,
     Speculation,
+    Transport,
     Lifecycle,
     Parallel,
     Pipeline,

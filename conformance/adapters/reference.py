@@ -12,6 +12,7 @@ from conformance.protocol.media import Clip, FetchPolicy, VideoLimits
 from conformance.protocol.parallel import Layout
 from conformance.protocol.pipeline import Prefill
 from conformance.protocol.scheduling import Budget, DecoderPart
+from conformance.protocol.transport import Device
 from conformance.world.checkpoint import Checkpoint
 from reference import encoding as _encoding
 from reference import identity as _identity
@@ -42,6 +43,7 @@ from reference.parallel import encoder_ranks as _encoder_ranks
 from reference.parallel import launching as _launching
 from reference.parallel import ranks as _ranks
 from reference.parallel import routing as _routing
+from reference.transport import channel as _channel
 
 
 class ReferenceEngine:
@@ -166,6 +168,14 @@ class ReferenceEngine:
     draft_embeddings = staticmethod(_speculation.draft_embeddings)
     draft_positions = staticmethod(_speculation.draft_positions)
     propose_ngram = staticmethod(_speculation.propose_ngram)
+
+    # transport
+    open_channel = staticmethod(_channel.Channel)
+
+    @staticmethod
+    def open_device_channel(transports: Sequence[str], readers: int, capacity_bytes: int, device: Device) -> _channel.Channel:
+        """`reference.transport.channel.Channel` with a device."""
+        return _channel.Channel(transports, readers, capacity_bytes, device=device)
 
     # lifecycle
     join_turn = staticmethod(_turns.join_turn)

@@ -67,6 +67,7 @@ class Traits:
     prefix_items: whether a matched prefix may end inside an item ("cut") or not ("whole").
     planned_families: the families of models whose tokens the engine counts from sizes; others are not asked for.
     processed_families: the families of models whose prompts the engine processes; others are not asked for.
+    bound_families: the families of models whose processor's output the engine takes; others are not asked for.
     numbered_families: the families of models whose positions the engine numbers; others are not asked for.
     backgrounds: who chooses the colour behind transparent pixels: the caller, or the engine.
     animations: what becomes of an animated picture: its first frame is the picture, or it is refused.
@@ -97,6 +98,7 @@ class Traits:
     prefix_items: Literal["cut", "whole"] = "cut"
     planned_families: tuple[str, ...] = FAMILIES
     processed_families: tuple[str, ...] = PROCESSED
+    bound_families: tuple[str, ...] = PROCESSED
     numbered_families: tuple[str, ...] = NUMBERED
     backgrounds: Literal["caller", "engine"] = "caller"
     animations: Literal["first frame", "reject"] = "first frame"
@@ -155,6 +157,9 @@ def families(method: str, traits: Traits) -> tuple[str, ...]:
     """The families of models for which an engine with these traits has a form of this method; none if it has one for all."""
     if hasattr(vars(Planning).get(method), "reader"):
         return traits.planned_families
-    if method in ("process", "bind_output"):
-        return traits.processed_families
-    return traits.numbered_families if method == "positions" else ()
+    named = {
+        "process": traits.processed_families,
+        "bind_output": traits.bound_families,
+        "positions": traits.numbered_families,
+    }
+    return named.get(method, ())

@@ -46,7 +46,8 @@ class Processors(Protocol):
     """Text and media through a model's processor: ids, and items with spans, grids and rows.
 
     architecture: as a checkpoint's `architectures` state it. processor: the transformers processor of the checkpoint. The
-    families are those of `FAMILIES`. An engine says in the trait `processed_families` which of them it processes.
+    families are those of `FAMILIES`. An engine says in the traits `processed_families` and `bound_families` for which of them
+    it has `process` and `bind_output`.
 
     The spans of an item are the positions that its encoder fills (see `Planning`). Its `feature` is what the processor
     returns of rows for this medium alone: `pixel_values`, `pixel_values_videos` or `input_features`, without padding;

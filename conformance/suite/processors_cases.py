@@ -1,6 +1,6 @@
 """Prompts for the rules about processors: each family with its own media."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ from conformance.world.processors import (
     processor,
     spelled,
 )  # fmt: skip
-from reference.items import Item, Span
+from reference.items import Item, MropeLayout, Span
 
 PICTURE_FAMILIES = tuple(family for family in ARCHITECTURES if family != "qwen2_audio")
 QWEN = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl")
@@ -161,11 +161,18 @@ CHANGED = {
     for family in ARCHITECTURES
     for how in ("one-more", "one-fewer", "a-medium-more", "a-medium-fewer", "none")
 }
-LAYOUTS: Mapping[str, Mapping[str, Any]] = {
-    "qwen2_vl": {},
-    "qwen2_5_vl": {"tokens_per_second": 2.0},
-    "qwen3_vl": {"frames_apart": True},
-}
+
+
+def layout_of(family: str) -> MropeLayout:
+    """How a family of Qwen numbers its positions, with the ids of its tokenizer."""
+    start, end = MARKERS[family]
+    tokens = {**oracle.PLACEHOLDERS[family], "vision_start": start, "vision_end": end}
+    return MropeLayout(
+        family=family,
+        tokens_per_second=2.0 if family == "qwen2_5_vl" else None,
+        frames_apart=family == "qwen3_vl",
+        token_ids={name: id_of(family, token) for name, token in tokens.items()},
+    )
 
 
 def broken() -> Any:

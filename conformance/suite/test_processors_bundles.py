@@ -5,10 +5,19 @@ from conformance.compare import differ, equal, holds, refuses, same
 from conformance.engine import Engine
 from conformance.oracles import processors as oracle
 from conformance.requirement import requirement
-from conformance.suite.processors_cases import BUNDLES, CHANGED, LAYOUTS, PROMPTS, QWEN, UNLIKE, Changed, changed_ids, family_of
+from conformance.suite.processors_cases import (
+    BUNDLES,
+    CHANGED,
+    PROMPTS,
+    QWEN,
+    UNLIKE,
+    Changed,
+    changed_ids,
+    family_of,
+    layout_of,
+)
 from conformance.suite.test_processors import ask, bind
 from conformance.world.processors import ARCHITECTURES, Prompt, marked, names, processor
-from reference.items import MropeLayout
 
 
 @requirement(
@@ -59,6 +68,7 @@ def test_each_medium_has_its_own_grid(engine: Engine, case: Prompt) -> None:
     """Each medium of the families of Qwen MUST carry its own grid, in a bundle too."""
     expected = [oracle.grid(case.family, name) for name in names(case.text)]
     for items in (ask(engine, case)[1], bind(engine, case)):
+        equal(len(items), len(expected), "the number of items")
         fields = [f"{oracle.kind(name)}_grid_thw" for name in names(case.text)]
         observed = [tuple(item.read(field)) for item, field in zip(items, fields, strict=True)]
         equal(observed, expected, "the grids", where="item {}".format)
@@ -76,7 +86,7 @@ def test_one_medium_in_three_forms_is_one_medium(engine: Engine, case: Prompt) -
 
     What does not depend on the form must not: a client that encodes elsewhere asks about the same prompt.
     """
-    layout = MropeLayout(family=case.family, **LAYOUTS[case.family])
+    layout = layout_of(case.family)
     ids, raw = ask(engine, case)
     forms = {"raw": raw, "a processor's output": bind(engine, case)}
     forms["an encoder's rows"] = bind(engine, case, oracle.precomputed(case))

@@ -116,8 +116,8 @@ def by_address(item: Item) -> bytes:
 def judged_by_the_first(item: Item) -> bytes:
     """Whether a list came through shared memory is told by its first element, and a list that came in both ways is none."""
     content = content_of(item)
-    ways = [one.is_shared() for one in content if isinstance(one, torch.Tensor)] if isinstance(content, list) else []
-    if len(set(ways)) > 1:
+    tensors = [one for one in content if isinstance(one, torch.Tensor)] if isinstance(content, list) else []
+    if len({one.is_shared() for one in tensors}) > 1:  # type: ignore[no-untyped-call]
         raise AttributeError("'Tensor' object has no attribute 'materialize'")
     return right.identify(item)
 

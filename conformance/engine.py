@@ -154,12 +154,16 @@ METHODS = [name for stage in Engine.__bases__ for name, member in vars(stage).it
 
 
 def families(method: str, traits: Traits) -> tuple[str, ...]:
-    """The families of models for which an engine with these traits has a form of this method; none if it has one for all."""
+    """The families of models, or the policies, for which an engine with these traits has a form of this method.
+
+    None if it has one form for all.
+    """
     if hasattr(vars(Planning).get(method), "reader"):
         return traits.planned_families
     named = {
         "process": traits.processed_families,
         "bind_output": traits.bound_families,
         "positions": traits.numbered_families,
+        "open_router": tuple(policy.replace(" ", "-") for policy in traits.routing_policies),
     }
     return named.get(method, ())

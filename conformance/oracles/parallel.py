@@ -1,7 +1,9 @@
 """Many ranks by brute force: processes dealt out one by one, assignments tried all, and a router that looks at every rank."""
 
 from collections.abc import Sequence
+from copy import deepcopy
 from itertools import product
+from typing import Any
 
 from conformance.protocol.parallel import Layout, Load, Place, Routed
 
@@ -65,19 +67,20 @@ class RouterModel:
         """For each rank that is alive its requests, or its tokens."""
         return {rank: self._load(rank, what) for rank, alive in enumerate(self.alive) if alive}
 
-    def least(self, what: str) -> set[int]:
-        """The ranks with the fewest requests, or tokens."""
-        loads = self.loads(what)
-        return {rank for rank, load in loads.items() if load == min(loads.values())}
+    def copy(self) -> "RouterModel":
+        """What is known now."""
+        return deepcopy(self)
 
     def took(self, rank: int, request: Routed) -> None:
         """A request has gone to a rank."""
         self.sent[rank].append(request.token_count)
 
-    def heard(self, rank: int, load: Load, sequence: int) -> None:
-        """A report, which counts only if it is newer than the last one."""
-        if sequence > self.numbers[rank]:
-            self.reports[rank], self.numbers[rank] = load, sequence
+    def hears(self, step: Any) -> None:
+        """A rank dies, is there again, or reports, which counts only if it is newer than its last report."""
+        if step.what in ("dead", "alive"):
+            self.alive[step.rank] = step.what == "alive"
+        elif step.number > self.numbers[step.rank]:
+            self.reports[step.rank], self.numbers[step.rank] = step.load, step.number
 
     def _load(self, rank: int, what: str) -> int:
         report = self.reports[rank]

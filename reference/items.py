@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from enum import Enum, IntEnum
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import attrgetter, index
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -277,13 +277,14 @@ class SpanTable(NamedTuple):
 
 def span_table(items: Sequence[Item], length: int) -> SpanTable:
     """The spans of all items. Raises ValueError, naming the span, unless they are disjoint and end before `length`."""
-    spans = [span for item in items for span in item.spans]
+    by_item = [item.spans for item in items]
+    spans = [*chain.from_iterable(by_item)]
     lasts = [span.last for span in spans]
     if max(lasts, default=-1) >= length:
         check_within(all_spans(items), length)
     firsts = np.array([span.first for span in spans], dtype=np.int64)
     order = np.argsort(firsts, kind="stable")
-    owners = np.repeat(np.arange(len(items)), [len(item.spans) for item in items])
+    owners = np.repeat(np.arange(len(items)), [*map(len, by_item)])
     table = SpanTable(owners[order], firsts[order], np.array(lasts, dtype=np.int64)[order] + 1)
     if (table.firsts[1:] < table.stops[:-1]).any():
         check_disjoint(all_spans(items))

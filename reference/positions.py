@@ -10,9 +10,10 @@ frames as well.
    placeholder that a user typed is text, and items that touch are two items.
 3. A picture without a grid, or with one that does not fill its span, is an error. Numbered as text it would be read all
    the same, only wrongly.
-4. A part of a prompt that fills `length` positions and uses `extent` numbers shifts all that follows by `extent -
-   length`. So the triples of text are its positions plus the sum of the shifts before them, and no loop is needed. The
-   sum over the whole prompt is the *delta*: a token at position n of the sequence, generated later, is at n + delta.
+4. Each position counts 1 further than the one before it, and the one behind a part that fills `length` positions and uses
+   `extent` numbers counts `extent - length` further than that. So the triples of text are the sum of these steps, and no
+   loop is needed. What the sum over a whole prompt has more than the prompt has positions is its *delta*: a token at
+   position n of the sequence, generated later, is at n + delta.
 5. The time of Qwen2.5-VL is `frame * seconds * tokens_per_second` in float32, multiplied from left to right and cut off:
    the original code does so. Of 0.7 s at 25 a second, frame 6 is at 104, and not at 105.
 6. A video in which its recording is interleaved (Qwen2.5-Omni, Qwen3-Omni) and that recording count from the same number
@@ -40,7 +41,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from reference.items import Chunk, Item, Modality, MropeLayout, Span, all_spans, check_within
+from reference.items import Chunk, Item, Modality, MropeLayout, Span, SpanTable, all_spans, span_table
 
 Triples = NDArray[np.int64]
 """int64 [3, n]: time, height and width of each position."""
@@ -81,17 +82,19 @@ def positions(input_ids: NDArray[np.int64], items: Sequence[Item], layout: Mrope
     when spans overlap or end outside the prompt; UnknownField for a field that is missing.
     """
     length = len(input_ids)
-    check_within(all_spans(items), length)
+    spans = span_table(items, length)
     films = _films(items, layout)
-    firsts = _firsts(items, layout)
+    firsts = _firsts(items, spans, layout)
     blocks = {shape: _block(shape, layout) for shape in {*firsts, *(film.shape for film in films)}}
-    shift = np.zeros(length + 1, dtype=np.int64)
+    numbers = np.ones(length + 1, dtype=np.int64)
+    numbers[0] = 0
     for shape, places in firsts.items():
         count = blocks[shape].shape[1]
-        shift[places + count] = _next(blocks[shape]) - count
+        numbers[places + count] += _next(blocks[shape]) - count
     for film in films:
-        shift[film.stop] = max(_next(blocks[film.shape]), film.audio.token_count) - (film.stop - film.first)
-    triples = np.broadcast_to(np.arange(length, dtype=np.int64) + np.cumsum(shift[:-1]), (3, length)).copy()
+        numbers[film.stop] += max(_next(blocks[film.shape]), film.audio.token_count) - (film.stop - film.first)
+    numbers.cumsum(out=numbers)
+    triples = np.tile(numbers[:-1], (3, 1))
     for shape, places in firsts.items():
         windows = sliding_window_view(triples, blocks[shape].shape[1], axis=1, writeable=True)
         windows[:, places] = blocks[shape][:, None] + triples[0, places, None]
@@ -99,7 +102,7 @@ def positions(input_ids: NDArray[np.int64], items: Sequence[Item], layout: Mrope
         origin = triples[0, film.first]
         triples[:, _filled(film.video)] = blocks[film.shape] + origin
         triples[:, _filled(film.audio)] = np.arange(film.audio.token_count) + origin
-    return triples, int(shift.sum())
+    return triples, int(numbers[-1]) - length
 
 
 def extend_positions(triples: Triples, length: int) -> Triples:
@@ -149,35 +152,48 @@ def rotary_axes(sections: tuple[int, int, int], interleaved: bool) -> NDArray[np
 
 def has_audio(item: Item) -> bool:
     """Whether an item is a video in which its recording is interleaved."""
-    return item.modality is Modality.VIDEO and bool(item.fields.get("use_audio_in_video"))
+    return bool(item.fields.get("use_audio_in_video")) and item.modality is Modality.VIDEO
 
 
-def _firsts(items: Sequence[Item], layout: MropeLayout) -> dict[Shape, NDArray[np.int64]]:
+def _firsts(items: Sequence[Item], spans: SpanTable, layout: MropeLayout) -> dict[Shape, NDArray[np.int64]]:
     """For each shape the first positions of the spans that have it."""
-    alike: dict[Hashable, list[Item]] = {}
-    for item in items:
-        if item.modality in GRIDS and not has_audio(item):
-            name = GRIDS[item.modality]
-            alike.setdefault((name, *item.read(name), item.fields.get("second_per_grid_ts")), []).append(item)
-    found: dict[Shape, list[int]] = {}
-    for group in alike.values():
-        shape = _shape(group[0], layout)
-        count, each = (shape.frames, 1) if layout.frames_apart else (1, shape.frames)
-        expected = [each * shape.rows * shape.columns] * count
-        if wrong := [item for item in group if [len(span) for span in item.spans] != expected]:
-            name = GRIDS[wrong[0].modality]
-            raise ValueError(
-                f"{name} {list(wrong[0].read(name))} needs {count} spans of {expected[0]} positions, "
-                f"not {_lengths(wrong[0].spans)}"
-            )
-        firsts = found.setdefault(shape._replace(frames=each), [])
-        firsts += [span.first for item in group for span in item.spans]
-    return {shape: np.array(firsts, dtype=np.int64) for shape, firsts in found.items()}
+    kinds: dict[Hashable, int] = {}
+    kind_of = [kinds.setdefault(_kind(item), len(kinds)) for item in items]
+    examples = dict(zip(reversed(kind_of), reversed(items), strict=True))
+    shapes: dict[Shape, int] = {}
+    needs = [(-1, 0, 0)] * len(kinds)
+    for kind, number in kinds.items():
+        if kind is not None:
+            shape = _shape(examples[number], layout)
+            count, each = (shape.frames, 1) if layout.frames_apart else (1, shape.frames)
+            one = shapes.setdefault(shape._replace(frames=each), len(shapes))
+            needs[number] = one, count, each * shape.rows * shape.columns
+    shape_of, counts, lengths = np.array(needs, dtype=np.int64).reshape(-1, 3)[kind_of].T
+    is_wrong = np.bincount(spans.owners, minlength=len(items)) != counts
+    is_wrong[spans.owners[spans.lengths != lengths[spans.owners]]] = True
+    for wrong in np.flatnonzero(is_wrong & (shape_of >= 0))[:1].tolist():
+        name = GRIDS[items[wrong].modality]
+        raise ValueError(
+            f"{name} {list(items[wrong].read(name))} needs {counts[wrong]} spans of {lengths[wrong]} positions, "
+            f"not {_lengths(items[wrong].spans)}"
+        )
+    by_shape = np.argsort(shape_of[spans.owners], kind="stable")
+    begins = np.searchsorted(shape_of[spans.owners[by_shape]], np.arange(len(shapes)))
+    return dict(zip(shapes, np.split(spans.firsts[by_shape], begins)[1:], strict=True))
+
+
+def _kind(item: Item) -> Hashable:
+    """What the shape of a picture or video follows from; None for what has none of its own."""
+    if item.modality not in GRIDS or has_audio(item):
+        return None
+    name = GRIDS[item.modality]
+    return name, *item.read(name), item.fields.get("second_per_grid_ts")
 
 
 def _films(items: Sequence[Item], layout: MropeLayout) -> list[Film]:
     """Each video that has audio, with the recording that begins in it or right behind it."""
-    videos = [item for item in items if has_audio(item)]
+    if not (videos := [item for item in items if has_audio(item)]):
+        return []
     recordings = sorted((item for item in items if item.modality is Modality.AUDIO and item.spans), key=_start)
     films = []
     for video in videos:

@@ -161,17 +161,33 @@ def plan_steps(requests: Sequence[tuple[int, Sequence[Item]]], budget: Budget) -
     return steps
 
 
+class _Tally(NamedTuple):
+    """Embeddings that count from one place on: int64 [places], ascending, and int64 [places + 1], the sum before each."""
+
+    places: NDArray[np.int64]
+    sums: NDArray[np.int64]
+
+    def before(self, position: int) -> int:
+        """How many embeddings count at places before the position."""
+        return int(self.sums[np.searchsorted(self.places, position)])
+
+    def furthest(self, embeddings: int, length: int) -> int:
+        """The last of the positions up to `length` before which no more than so many embeddings count."""
+        place = int(np.searchsorted(self.sums, embeddings, side="right")) - 1
+        return int(self.places[place]) if place < len(self.places) else length
+
+
 class _Prompt(NamedTuple):
     """A prompt, by position.
 
-    begun, ended: int64 [length + 1], the embeddings of the items that begin, and that end, before each position, behind
-        the cached prefix; one that it cuts begins with the first position that is left.
+    begun, ended: the embeddings of items, where each begins and where it ends, behind the cached prefix; one that it cuts
+        begins with the first position that is left.
     ends: int64, the positions before which a chunk may end, ascending.
     """
 
     length: int
-    begun: NDArray[np.int64]
-    ended: NDArray[np.int64]
+    begun: _Tally
+    ended: _Tally
     ends: NDArray[np.int64]
 
 
@@ -186,18 +202,14 @@ class _Room(NamedTuple):
 
 def _tabulate(length: int, items: Sequence[Item], budget: Budget, prefix: int = 0) -> _Prompt:
     spans = span_table(items, length)
-    token_counts = np.zeros(len(items), dtype=np.int64)
-    np.add.at(token_counts, spans.owners, spans.lengths)
-    placed = [
-        (_first_left(item, prefix), item.spans[-1].last, token_count)
-        for item, token_count in zip(items, token_counts.tolist(), strict=True)
-        if item.spans and item.spans[-1].last >= prefix
-    ]
-    firsts, lasts, counts = np.array(placed, dtype=np.int64).reshape(-1, 3).T
-    begun, ended = embeddings = np.zeros((2, length + 1), dtype=np.int64)
-    np.add.at(begun, firsts + 1, counts)
-    np.add.at(ended, lasts + 1, counts)
-    embeddings.cumsum(axis=1, out=embeddings)
+    counts = np.zeros(len(items), dtype=np.int64)
+    np.add.at(counts, spans.owners, spans.lengths)
+    left = spans.stops > prefix
+    owners, begins = np.unique(spans.owners[left], return_index=True)
+    lasts = np.zeros(len(items), dtype=np.int64)
+    lasts[spans.owners] = spans.stops - 1  # of several spans of an item the last one stays
+    begun = _tally(np.maximum(spans.firsts[left], prefix)[begins], counts[owners])
+    ended = _tally(lasts[owners], counts[owners])
     ends = np.arange(budget.alignment_tokens, length + budget.alignment_tokens, budget.alignment_tokens)
     ends[-1:] = length
     if budget.whole_items:
@@ -209,11 +221,9 @@ def _tabulate(length: int, items: Sequence[Item], budget: Budget, prefix: int = 
     return _Prompt(length, begun, ended, ends)
 
 
-def _first_left(item: Item, prefix: int) -> int:
-    """The first position of an item that the prefix leaves."""
-    if item.spans[0].first >= prefix:
-        return item.spans[0].first
-    return max(next(span.first for span in item.spans if span.last >= prefix), prefix)
+def _tally(places: NDArray[np.int64], embeddings: NDArray[np.int64]) -> _Tally:
+    order = np.argsort(places)
+    return _Tally(places[order], np.concatenate([[0], embeddings[order].cumsum()]))
 
 
 def _room(budget: Budget) -> _Room:
@@ -223,14 +233,15 @@ def _room(budget: Budget) -> _Room:
 
 def _less(room: _Room, prompt: _Prompt, start: int, stop: int) -> _Room:
     """The room that a chunk leaves to the others of its step."""
-    made, kept = prompt.begun[stop] - prompt.begun[start], prompt.begun[stop] - prompt.ended[start]
-    return _Room(room.tokens - (stop - start), room.made - int(made), room.kept - int(kept), room.slots - prompt.length)
+    begun = prompt.begun.before(stop)
+    made, kept = begun - prompt.begun.before(start), begun - prompt.ended.before(start)
+    return _Room(room.tokens - (stop - start), room.made - made, room.kept - kept, room.slots - prompt.length)
 
 
 def _furthest(prompt: _Prompt, room: _Room, start: int) -> int:
     """The furthest allowed end of a chunk from `start` on; `start` when there is none."""
-    embeddings = min(int(prompt.begun[start]) + room.made, int(prompt.ended[start]) + room.kept)
-    limit = min(start + room.tokens, int(np.searchsorted(prompt.begun, embeddings, side="right")) - 1)
+    embeddings = min(prompt.begun.before(start) + room.made, prompt.ended.before(start) + room.kept)
+    limit = min(start + room.tokens, prompt.begun.furthest(embeddings, prompt.length))
     before = int(np.searchsorted(prompt.ends, limit, side="right"))
     return max(start, int(prompt.ends[before - 1])) if before else start
 

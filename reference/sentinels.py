@@ -72,7 +72,8 @@ def fill(values: Sentinels | NDArray[np.int64], length: int) -> NDArray[np.int64
     """
     if length < 0:
         raise ValueError(f"a span cannot have {length} positions")
-    return np.asarray(values, dtype=np.int64)[..., np.arange(length) % 4]
+    rounds = -(-length // 4)
+    return np.tile(np.asarray(values, dtype=np.int64), rounds)[..., :length]
 
 
 def check_vocabulary(size: int) -> None:
@@ -94,14 +95,13 @@ def _seed(item: Item) -> bytes:
 
 def _derive(seeds: Iterable[bytes]) -> NDArray[np.int64]:
     """One row of four for each seed."""
-    words = np.frombuffer(b"".join([_digest(seed) for seed in seeds]), dtype=">u8").reshape(-1, 4)
+    digests = []
+    for seed in seeds:
+        state = _TAGGED.copy()
+        state.update(seed)
+        digests.append(state.digest())
+    words = np.frombuffer(b"".join(digests), dtype=">u8").reshape(-1, 4)
     return (SHIFT + (words & _LOW_62_BITS)).astype(np.int64)
-
-
-def _digest(seed: bytes) -> bytes:
-    state = _TAGGED.copy()
-    state.update(seed)
-    return state.digest()
 
 
 def _only(table: NDArray[np.int64]) -> Sentinels:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from conformance.adapters import vllm_cpu
 from conformance.adapters import vllm_items as translate
 from conformance.adapters import vllm_media as media
+from conformance.adapters import vllm_processors as processors
 from conformance.adapters import vllm_prompts as prompts
 from conformance.adapters import vllm_scheduling as scheduling
 from conformance.adapters import vllm_steps as steps
@@ -27,6 +28,7 @@ from conformance.protocol.encoding import Encoder
 from conformance.protocol.media import Clip, Colour
 from conformance.protocol.prefix_cache import Namespace
 from conformance.protocol.preprocessing import Options
+from conformance.protocol.processors import Module
 from conformance.protocol.scheduling import Budget
 from reference.items import Chunk, Item, Modality, MropeLayout, Request, Span
 
@@ -42,6 +44,7 @@ class VllmEngine:
         surplus_rows="reject",
         caller_hashes="trust",
         length_conflicts="fail",
+        processed_families=processors.FAMILIES,
         knobs=scheduling.KNOBS,
         prefix_items="cut",
         profile=Profile.CORE,
@@ -83,6 +86,18 @@ class VllmEngine:
         details = processor.PromptUpdateDetails.select_token_id(input_ids.tolist(), token_id)
         whole = self._vllm.inputs.PlaceholderRange(0, len(input_ids), is_embed=details.is_embed(details.full))
         return list(whole.extract_embeds_range())
+
+    # processors
+
+    def find_processor(self, modules: Sequence[Module], architectures: Sequence[str]) -> Any:
+        """`ModelRegistry`, by which models register their processors."""
+        return processors.find_processor(modules, architectures)
+
+    def process(
+        self, architecture: str, processor: Any, parts: Sequence[processors.Part]
+    ) -> tuple[NDArray[np.int64], Sequence[Item]]:
+        """`BaseRenderer.process_for_engine`, which calls the `BaseMultiModalProcessor` of the model."""
+        return processors.process(architecture, processor, parts)
 
     # preprocessing
 

@@ -6,7 +6,7 @@ and nothing of vLLM itself is replaced:
 1. Stand-ins for packages that are not installed (see `conformance.adapters.stand_ins`), and torchvision beside a CPU
    build of torch (see `conformance.world.torchvision_cpu`).
 2. VLLM_TARGET_DEVICE=cpu, vLLM's own way to say so on a machine for which it was not built.
-3. Its log is quiet: it reports that its compiled part does not load, and no part of the pipeline needs it.
+3. Its log is quiet: it reports that its compiled part does not load, which no part of the pipeline needs, and what it refuses.
 """
 
 import logging
@@ -27,9 +27,9 @@ NEEDED = ("vllm", "msgspec")
 """What has to be installed beside what mmproof itself needs."""
 
 REPLACEABLE = (
-    "aiohttp", "cbor2", "cloudpickle", "compressed_tensors", "einops", "fastapi", "llguidance", "openai", "openai_harmony",
-    "numba", "partial_json_parser", "prometheus_client", "psutil", "pybase64", "requests", "urllib3", "uvloop", "xgrammar",
-    "zmq",
+    "aiohttp", "cbor2", "cloudpickle", "compressed_tensors", "einops", "fastapi", "llguidance", "mistral_common", "openai",
+    "openai_harmony", "numba", "partial_json_parser", "prometheus_client", "psutil", "pybase64", "requests", "urllib3",
+    "uvloop", "xgrammar", "zmq",
 )  # fmt: skip
 """The packages that vLLM imports and its multimodal input pipeline never calls, numba apart."""
 
@@ -81,7 +81,7 @@ def prepare() -> Vllm:
     os.environ.setdefault("VLLM_TARGET_DEVICE", "cpu")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     complete_torchvision()
-    logging.getLogger("vllm").setLevel(logging.ERROR)
+    logging.getLogger("vllm").setLevel(logging.CRITICAL)
     return Vllm(
         version=str(module("vllm.version").__version__),
         inputs=module("vllm.multimodal.inputs"),

@@ -37,6 +37,7 @@ from conformance.protocol.scheduling import Budget, Scheduling
 from conformance.protocol.sentinels import Sentinels
 from conformance.protocol.speculation import Speculation
 from conformance.protocol.transport import TRANSPORTS, Transport
+from conformance.protocol.transport_wire import TransportWire
 
 
 class EngineNotLoaded(Exception):
@@ -133,6 +134,7 @@ class Engine(
     PipelineRanks,
     Speculation,
     Transport,
+    TransportWire,
     Lifecycle,
     Parallel,
     Pipeline,

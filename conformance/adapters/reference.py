@@ -44,6 +44,7 @@ from reference.parallel import launching as _launching
 from reference.parallel import ranks as _ranks
 from reference.parallel import routing as _routing
 from reference.transport import channel as _channel
+from reference.transport import wire as _wire
 
 
 class ReferenceEngine:
@@ -168,6 +169,10 @@ class ReferenceEngine:
     draft_embeddings = staticmethod(_speculation.draft_embeddings)
     draft_positions = staticmethod(_speculation.draft_positions)
     propose_ngram = staticmethod(_speculation.propose_ngram)
+
+    # transport: the wire
+    encode_message = encode_wire_v1 = staticmethod(_wire.encode_message)
+    decode_message = decode_wire_v1 = staticmethod(_wire.decode_message)
 
     # transport
     open_channel = staticmethod(_channel.Channel)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from conformance.cases import Exact, Pair
 from conformance.oracles import positions as oracle
-from conformance.suite.positions_cases import Chunked, Conversation, Extension, Turns, regrid, typed
+from conformance.suite.positions_cases import Chunked, Conversation, Extension, Retractions, Turns, regrid, typed
 from conformance.world.mrope import QWEN2_5_VL, QWEN2_VL, Medium, Script, image, lacking, video, write
 from fuzz.search import searches
 from fuzz.strategies.scripts import SIDES, conversations, media, scripts, scripts_of, tables, touching_scripts
@@ -105,6 +105,12 @@ def test_any_items_in_another_form() -> SearchStrategy[Script]:
 def test_any_reply() -> SearchStrategy[Exact]:
     extensions = st.builds(lambda table, more: Extension(table, table.shape[1] + more), tables(), st.integers(0, 9))
     return extensions.map(lambda case: Exact(case, oracle.extended(*case)))
+
+
+@searches("POSITIONS-28")
+def test_any_retractions() -> SearchStrategy[Retractions]:
+    replies = st.lists(st.integers(0, 5), min_size=1, max_size=4).map(lambda replies: tuple(sorted(replies)))
+    return st.builds(Retractions, tables(), replies)
 
 
 @searches("POSITIONS-17")

@@ -117,6 +117,11 @@ def extend_positions(triples: Triples, length: int) -> Triples:
     return np.concatenate([triples, np.tile(np.arange(count) + _next(triples), (3, 1))], axis=1)
 
 
+def retracted_positions(triples: Triples, replies: Sequence[int]) -> list[Triples]:
+    """The positions [3, n + reply] of a prompt and its reply at each attempt to schedule them again, from the prompt's own."""
+    return [extend_positions(triples, triples.shape[1] + reply) for reply in replies]
+
+
 def stitch_positions(previous: Triples, turn: Triples) -> Triples:
     """A new int64 [3, m + n]: the triples of all turns before [3, m], and behind them those of one more turn [3, n].
 

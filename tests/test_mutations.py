@@ -320,6 +320,13 @@ MUTATIONS = [
         "POSITIONS-16",
     ),
     Mutation(
+        "a retracted request goes on behind its prompt",
+        "positions",
+        "[extend_positions(triples, triples.shape[1] + reply) for reply in replies]",
+        "[triples := extend_positions(triples, triples.shape[1] + reply) for reply in replies]",
+        "POSITIONS-28",
+    ),
+    Mutation(
         "a recording counts from where its video does",
         "positions",
         "np.arange(film.audio.token_count) + origin",

@@ -142,6 +142,7 @@ class ReferenceEngine:
     # positions
     positions = staticmethod(_positions.positions)
     extend_positions = staticmethod(_positions.extend_positions)
+    retracted_positions = staticmethod(_positions.retracted_positions)
     stitch_positions = staticmethod(_positions.stitch_positions)
     chunk_positions = staticmethod(_positions.chunk_positions)
     rotary_axes = staticmethod(_positions.rotary_axes)

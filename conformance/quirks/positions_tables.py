@@ -1,5 +1,7 @@
 """Ways in which engines have extended, stitched and cut the positions of a prompt wrongly."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -45,6 +47,16 @@ def behind_the_tokens(triples: Table, length: int) -> Table:
 def prompt_alone(triples: Table, length: int) -> Table:
     """Only the prompt has positions, and the reply that is computed again with it has none."""
     return triples
+
+
+@quirk("retracted-positions-grow", replaces="retracted_positions", bugs=("R01",), caught_by=("POSITIONS-28",))
+def behind_the_last_attempt(triples: Table, replies: Sequence[int]) -> list[Table]:
+    """Each attempt extends what the one before it left by the whole reply."""
+    tables: list[Table] = []
+    for reply in replies:
+        tables.append(right.extend_positions(triples, triples.shape[1] + reply))
+        triples = tables[-1]
+    return tables
 
 
 class GrowsOnEveryAttempt:

@@ -34,6 +34,13 @@ class Extension(NamedTuple):
     length: int
 
 
+class Retractions(NamedTuple):
+    """The table [3, n] of a prompt, and how long its reply is at each attempt to schedule it again."""
+
+    table: Table
+    replies: tuple[int, ...]
+
+
 class Turns(NamedTuple):
     """The tables [3, m] and [3, n] of what was before and of the turn."""
 
@@ -188,6 +195,13 @@ TABLES = {
 }
 EXTENSIONS = {name: Extension(table, table.shape[1] + 3) for name, table in TABLES.items() if table.size}
 BY_NOTHING = {"by-nothing": Extension(TABLES["picture-last-wide"], TABLES["picture-last-wide"].shape[1])}
+RETRACTIONS = {
+    "once": Retractions(TABLES["text-last"], (3,)),
+    "no-room-twice": Retractions(TABLES["text-last"], (2, 2, 2)),
+    "retracted-twice": Retractions(TABLES["text-last"], (1, 4)),
+    "no-reply-yet": Retractions(TABLES["text-last"], (0, 0, 2)),
+    "picture-last": Retractions(TABLES["picture-last-wide"], (2, 2, 5)),
+}
 TURNS = {f"behind-{name}": Turns(table, TABLES["text-last"]) for name, table in TABLES.items()} | {
     "an-empty-turn": Turns(TABLES["text-last"], TABLES["empty"]),
     "a-picture": Turns(TABLES["long-video"], TABLES["picture-last-wide"]),

@@ -8,7 +8,7 @@ from conformance.engine import Engine
 from conformance.oracles import positions as oracle
 from conformance.requirement import requirement
 from conformance.suite import positions_cases as cases
-from conformance.suite.positions_cases import Chunked, Conversation, Extension, Turns
+from conformance.suite.positions_cases import Chunked, Conversation, Extension, Retractions, Turns
 from conformance.world.mrope import Script
 from reference.items import Chunk
 
@@ -50,6 +50,19 @@ def test_a_reply_lies_where_it_was_generated(engine: Engine, case: Script) -> No
     observed = engine.extend_positions(table.copy(), n + 4)[:, n:]
     expected = np.array([[n + j + delta] * 3 for j in range(4)], dtype=np.int64)
     equal(observed.T, expected, f"{WHAT} of a reply", where="token {} of the reply".format)
+
+
+@requirement("POSITIONS-28", needs="retracted_positions", cases=cases.RETRACTIONS, bugs=("R01",))
+def test_every_attempt_finds_the_same_positions(engine: Engine, case: Retractions) -> None:
+    """A retracted request MUST have each position of prompt and reply once, at every attempt to schedule it again.
+
+    A scheduler asks again whenever there was no room, and the positions are not to grow by that.
+    """
+    observed = engine.retracted_positions(case.table.copy(), case.replies)
+    equal(len(observed), len(case.replies), "the number of tables")
+    for number, (table, reply) in enumerate(zip(observed, case.replies, strict=True), 1):
+        expected = oracle.extended(case.table, case.table.shape[1] + reply)
+        equal(table.T, expected.T, f"{WHAT} at attempt {number}")
 
 
 @requirement("POSITIONS-19", needs="stitch_positions", cases=cases.TURNS)

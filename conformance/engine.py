@@ -12,9 +12,10 @@ Rules that hold for every method:
 """
 
 from dataclasses import dataclass, fields
-from enum import StrEnum
 from typing import Literal, Protocol
 
+from conformance.profile import Profile as Profile
+from conformance.protocol.disaggregation import Disaggregation
 from conformance.protocol.encoder_cache import EncoderCaches
 from conformance.protocol.encoding import Encoding
 from conformance.protocol.identity import Identity
@@ -42,13 +43,6 @@ from conformance.protocol.transport_wire import TransportWire
 
 class EngineNotLoaded(Exception):
     """The engine that was named cannot be had; the message says why, and what would be right."""
-
-
-class Profile(StrEnum):
-    """Who is bound: every engine, or those that promise the exact values of one scheme."""
-
-    CORE = "core"
-    SGLANG = "sglang"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +79,10 @@ class Traits:
     channel_readers: the most readers that one of its channels may have; None: any number.
     signed_packets: whether what names a tensor in transport is refused unless this channel made it for this reader; where
         not, whoever can write to a reader is trusted.
+    part_items: whether a part that an encoder is asked for may have several items of a request, or has one.
+    repeated_parts: what becomes of a part that arrives a second time: it is dropped, or its request fails.
+    rooms: who chooses the number of a room.
+    carriers: the kinds of carriers that can be opened where the suite runs; others are not asked for.
     profile: whose exact values the engine promises beside the core ("core": nobody's).
     """
 
@@ -113,6 +111,10 @@ class Traits:
     transports: tuple[str, ...] = TRANSPORTS
     channel_readers: int | None = None
     signed_packets: bool = True
+    part_items: Literal["ranges", "one"] = "ranges"
+    repeated_parts: Literal["drop", "fail"] = "drop"
+    rooms: Literal["caller", "engine"] = "caller"
+    carriers: tuple[str, ...] = ("memory",)
     profile: Profile = Profile.CORE
 
 
@@ -137,6 +139,7 @@ class Engine(
     TransportWire,
     Lifecycle,
     Parallel,
+    Disaggregation,
     Pipeline,
     Protocol,
 ):

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 
 from conformance.engine import Profile, Traits
+from conformance.protocol.disaggregation import Instance, Place
 from conformance.protocol.media import Clip, FetchPolicy, VideoLimits
 from conformance.protocol.parallel import Layout
 from conformance.protocol.pipeline import Prefill
@@ -29,6 +30,12 @@ from reference import pruning as _pruning
 from reference import scheduling as _scheduling
 from reference import sentinels as _sentinels
 from reference import speculation as _speculation
+from reference.disaggregation import assignment as _assignment
+from reference.disaggregation import carriers as _carriers
+from reference.disaggregation import decode_side as _decode_side
+from reference.disaggregation import encoder_side as _encoder_side
+from reference.disaggregation import prefill_side as _prefill_side
+from reference.disaggregation import receiver as _receiver
 from reference.encoder_cache import EncoderCache as _EncoderCache
 from reference.items import Chunk, Item
 from reference.lifecycle import requests as _requests
@@ -52,7 +59,7 @@ class ReferenceEngine:
 
     name = "reference"
     version = "0.1.0"
-    traits = Traits(surplus_rows="keep last", caller_hashes="trust", profile=Profile.SGLANG)
+    traits = Traits(surplus_rows="keep last", caller_hashes="trust", carriers=("memory", "tcp"), profile=Profile.SGLANG)
 
     # media
     decode_image = staticmethod(_decoding.decode_image)
@@ -201,6 +208,20 @@ class ReferenceEngine:
     encode_on_rank = staticmethod(_encoder_ranks.encode_on_rank)
     routed = staticmethod(_routing.routed)
     open_router = staticmethod(_routing.Router)
+
+    # disaggregation
+    @staticmethod
+    def admit(items: Sequence[Item], instance: Instance) -> Place:
+        """`reference.disaggregation.assignment.admit` for the same instance."""
+        return _assignment.admit(items, **instance._asdict())
+
+    assign_parts = staticmethod(_assignment.assign_parts)
+    encode_part = staticmethod(_assignment.encode_part)
+    open_encoder_side = staticmethod(_encoder_side.EncoderSide)
+    open_receiver = staticmethod(_receiver.Receiver)
+    open_prefill_side = staticmethod(_prefill_side.PrefillSide)
+    open_decode_side = staticmethod(_decode_side.DecodeSide)
+    open_carrier = staticmethod(_carriers.open_carrier)
 
     # pipeline
     @staticmethod

@@ -1,36 +1,26 @@
-"""The command line: run, fuzz, accept, list, quirks, explain, new-adapter."""
+"""The command line: run, fuzz, accept, list, quirks, explain, new-adapter.
 
-import difflib
+What needs an engine or the rules themselves is imported by the commands that do, so that the others answer at once.
+"""
+
 import json
-import os
-import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated
 
-import pytest
 import typer
-from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 
-import conformance
-from conformance import known_failures, report, terminal
 from conformance.bugs import bugs
-from conformance.engine import METHODS, Engine, EngineNotLoaded, Profile
-from conformance.loading import load, misspelt
-from conformance.quirks import quirks
-from conformance.requirement import requirements
-from conformance.session import Effort, Selection, Session
-from conformance.suite import requirements as _declared  # noqa: F401  (imports every rule)
+from conformance.catalogue import HOME, Row, catalogue
+from conformance.console import out, refuse, unknown
+from conformance.profile import Profile
 from conformance.time_limit import LIMIT_S
 
-HOME = Path(conformance.__file__).parent
-ROOMS_WITH_CASES = (HOME / "suite", HOME.parent / "golden")
-ROOMS_WITH_SEARCHES = (HOME.parent / "fuzz",)
-
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-out, err = Console(emoji=False), Console(emoji=False, stderr=True)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
@@ -70,10 +60,14 @@ def run(
 
     Exit status: 0 it holds, 1 it does not (or its list of known failures is wrong), 2 usage, 3 a fault of the suite.
     """
-    subject, entries = _subject(engine, known, verbose)
-    selection = _selection(subject, profile, stage, requirement, case)
-    made = prove(Session(subject, engine, selection, limit_s=_positive(limit)), entries, ROOMS_WITH_CASES)
-    _deliver(made, json_file, html_file, junit_file, verbose)
+    from conformance import proving
+    from conformance.session import Session
+
+    subject, entries = proving.subject_of(engine, known, verbose)
+    selection = proving.selection_of(subject, profile, stage, requirement, case)
+    session = Session(subject, engine, selection, limit_s=proving.positive(limit))
+    made = proving.prove(session, entries, proving.ROOMS_WITH_CASES)
+    proving.deliver(made, json_file, html_file, junit_file, verbose)
 
 
 @app.command()
@@ -95,22 +89,13 @@ def fuzz(
 
     Exit status: 0 none was found, 1 some were, 2 usage, 3 a fault of the suite.
     """
-    subject, entries = _subject(engine, known, verbose)
-    selection = replace(_selection(subject, profile, stage, requirement, None), but=frozenset(entries))
-    session = Session(subject, engine, selection, limit_s=_positive(limit), effort=Effort(times, seed))
-    _deliver(prove(session, {}, ROOMS_WITH_SEARCHES), json_file, html_file, junit_file, verbose)
+    from conformance import proving
+    from conformance.session import Effort, Session
 
-
-def prove(session: Session, entries: dict[str, known_failures.KnownFailure], rooms: tuple[Path, ...]) -> report.Report:
-    """Run a session over the tests of some rooms, in this process, with a progress bar where there is a terminal."""
-    began = time.perf_counter()
-    with terminal.progress() as progress:
-        session.progress = progress
-        os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # whatever else is installed has no say in a verdict
-        options = ["-c", os.devnull, "--rootdir", str(HOME.parent), "--noconftest", "--import-mode=importlib"]
-        options += [part for name in ("terminal", "cacheprovider", "warnings", "doctest") for part in ("-p", f"no:{name}")]
-        pytest.main([*options, *map(str, rooms)], plugins=[session])
-    return report.make(session, entries, time.perf_counter() - began)
+    subject, entries = proving.subject_of(engine, known, verbose)
+    selection = replace(proving.selection_of(subject, profile, stage, requirement, None), but=frozenset(entries))
+    session = Session(subject, engine, selection, limit_s=proving.positive(limit), effort=Effort(times, seed))
+    proving.deliver(proving.prove(session, {}, proving.ROOMS_WITH_SEARCHES), json_file, html_file, junit_file, verbose)
 
 
 @app.command()
@@ -119,12 +104,14 @@ def accept(
     list_file: Annotated[Path, typer.Argument(help="A list of known failures; written anew.", metavar="LIST")],
 ) -> None:
     """Bring a list of known failures up to date with a report; what is written about a failure stays."""
+    from conformance import known_failures
+
     try:
         text = known_failures.accept(json.loads(report_file.read_text(encoding="utf-8")), list_file)
     except (OSError, ValueError) as error:
-        _refuse(f"{report_file}: {error}")
+        refuse(f"{report_file}: {error}")
     except known_failures.BadList as error:
-        _refuse(str(error))
+        refuse(str(error))
     list_file.write_text(text, encoding="utf-8")
     out.print(f"{list_file}: {text.count('[[failure]]')} known failures", highlight=False)
 
@@ -137,123 +124,95 @@ def list_requirements(
 ) -> None:
     """List the requirements, or the methods that an engine may have."""
     if methods:
-        rows: list[dict[str, Any]] = [
-            {"method": name, "sentence": _first_sentence(getattr(Engine, name).__doc__)} for name in METHODS
-        ]
-    else:
-        rows = [
-            {
-                "id": one.id,
-                "stage": one.stage,
-                "level": str(one.level),
-                "profile": str(one.profile),
-                "needs": list(one.needs),
-                "cases": list(one.cases),
-                "bugs": list(one.bugs),
-                "sentence": one.sentence,
-            }
-            for one in requirements.values()
-            if stage in (None, one.stage)
-        ]
-    _show(rows, as_json, columns=("method", "sentence") if methods else ("id", "level", "profile", "sentence"))
+        _show(catalogue().methods, as_json, columns=("method", "sentence"))
+        return
+    stages = dict.fromkeys(row["stage"] for row in catalogue().requirements)
+    if stage is not None and stage not in stages:
+        refuse(unknown(stage, stages, "stage"))
+    rows = [row for row in catalogue().requirements if stage in (None, row["stage"])]
+    _show(rows, as_json, columns=("id", "level", "profile", "sentence"))
 
 
 @app.command("quirks")
 def list_quirks(as_json: AsJson = False) -> None:
     """List the known ways to be wrong, each with the requirements that catch it."""
-    rows = [
-        {
-            "name": one.name,
-            "replaces": one.replaces,
-            "caught_by": list(one.caught_by),
-            "bugs": list(one.bugs),
-            "sentence": one.sentence,
-        }
-        for one in quirks.values()
-    ]
-    _show(rows, as_json, columns=("name", "caught_by", "sentence"))
+    _show(catalogue().quirks, as_json, columns=("name", "caught_by", "sentence"))
 
 
 @app.command()
-def explain(id: Annotated[str, typer.Argument(help="A requirement, such as IDENTITY-03.", metavar="ID")]) -> None:
-    """Explain a requirement: its sentence, its cases, the bugs behind it and the quirks that it catches."""
-    one = requirements[_known(id, requirements, "requirement")]
-    out.print(f"[bold]{one.id}[/] · {one.level} · profile {one.profile} · needs {', '.join(one.needs)}\n")
-    out.print(escape(one.sentence), "\n")
-    if one.explanation:
-        out.print(escape(one.explanation), "\n")
-    out.print(f"[bold]cases[/]   {', '.join(one.cases)}")
-    for name, quirk in quirks.items():
-        if one.id in quirk.caught_by:
-            out.print(f"[bold]catches[/] {name}: {escape(quirk.sentence)}")
-    for bug in (bugs()[id] for id in one.bugs):
-        out.print(f"[bold]bug[/]     {escape(bug.title)}\n        [dim]{escape(bug.source)}[/]")
+def explain(
+    name: Annotated[str, typer.Argument(help="A requirement (IDENTITY-03), a quirk or a method.", metavar="NAME")],
+) -> None:
+    """Explain a requirement, a quirk or a method of the engine protocol: all that is known of it."""
+    known = catalogue()
+    kinds = ((known.requirements, "id", _requirement), (known.quirks, "name", _quirk), (known.methods, "method", _method))
+    found = [(lines_of, row) for rows, key, lines_of in kinds for row in rows if row[key] == name]
+    if not found:
+        names = [row[key] for rows, key, _ in kinds for row in rows]
+        refuse(unknown(name, names, "requirement, quirk or method"))
+    for lines_of, row in found:
+        title, *lines = lines_of(row)
+        out.print(f"[bold]{title[0]}[/]", escape(title[1]), soft_wrap=True, highlight=False)
+        table = Table.grid(padding=(0, 1))
+        table.add_column(style="dim", width=9)
+        table.add_column(overflow="fold")
+        for label, text in lines:
+            table.add_row(label, escape(text))
+        out.print(Padding(table, (0, 0, 0, 2)))
+        if example := _example(row):
+            out.print(f"try: {example}", soft_wrap=True, markup=False, highlight=False)
+
+
+def _example(row: Row) -> str:
+    """A command to try the requirement or the quirk; nothing for a method."""
+    if "name" in row:
+        return f"mmproof run --engine quirk:{row['name']} --requirement {row['caught_by'][0]}"
+    return f"mmproof run --engine ENGINE --requirement {row['id']}" if "id" in row else ""
+
+
+def _requirement(row: Row) -> Iterator[tuple[str, str]]:
+    yield row["id"], f"{row['level']}, profile {row['profile']}, {row['source']}"
+    yield "rule", row["sentence"]
+    if row["explanation"]:
+        yield "", row["explanation"]
+    yield "asks", ", ".join(row["needs"])
+    yield "cases", ", ".join(row["cases"])
+    yield from (("catches", f"{one['name']}: {one['sentence']}") for one in catalogue().quirks if row["id"] in one["caught_by"])
+    yield from _reported(row["bugs"])
+
+
+def _quirk(row: Row) -> Iterator[tuple[str, str]]:
+    yield row["name"], f"in place of {row['replaces']}"
+    yield "fault", row["sentence"]
+    yield from (
+        ("caught by", f"{one['id']}: {one['sentence']}") for one in catalogue().requirements if one["id"] in row["caught_by"]
+    )
+    yield from _reported(row["bugs"])
+
+
+def _method(row: Row) -> Iterator[tuple[str, str]]:
+    yield row["method"], f"takes {', '.join(row['arguments']) or 'nothing'}"
+    yield "contract", row["contract"]
+    yield "asked by", ", ".join(one["id"] for one in catalogue().requirements if row["method"] in one["needs"])
+
+
+def _reported(ids: list[str]) -> Iterator[tuple[str, str]]:
+    yield from (("reported", f"{bugs()[id].title}: {bugs()[id].source}") for id in ids)
 
 
 @app.command("new-adapter")
 def new_adapter(name: Annotated[str, typer.Argument(help="Your engine's name; NAME.py is written.", metavar="NAME")]) -> None:
     """Write a working adapter of a few lines, to be filled with your engine's own functions."""
     if not name.isidentifier():
-        _refuse(f"{name!r} is no Python name; use letters, digits and _")
+        refuse(f"{name!r} is no Python name; use letters, digits and _")
     path = Path(f"{name}.py")
     if path.exists():
-        _refuse(f"{path} exists already")
+        refuse(f"{path} exists already")
     path.write_text((HOME / "adapters" / "skeleton.txt").read_text(encoding="utf-8").replace("NAME", name), encoding="utf-8")
     out.print(f"wrote {path}; now: mmproof run --engine {path}:Engine", highlight=False)
 
 
-def _subject(engine: str, known: Path | None, verbose: bool) -> tuple[Any, dict[str, known_failures.KnownFailure]]:
-    """The engine of this name, and its known failures."""
-    try:
-        subject = load(engine)
-        listed = known or known_failures.shipped(subject.name)
-        entries = known_failures.read(listed, subject.version) if listed else {}
-    except (EngineNotLoaded, known_failures.BadList) as error:
-        if verbose:
-            raise
-        _refuse(str(error))
-    for wrong, right in misspelt(subject).items():
-        err.print(f"mmproof: the engine has a method {wrong!r}; the protocol calls it {right!r}", style="yellow", markup=False)
-    return subject, entries
-
-
-def _selection(
-    subject: Any, profile: Profile | None, stages: list[str] | None, ids: list[str] | None, cases: list[str] | None
-) -> Selection:
-    for id in ids or []:
-        _known(id, requirements, "requirement")
-    for name in stages or []:
-        _known(name, {one.stage: one for one in requirements.values()}, "stage")
-    promised = getattr(subject, "traits", None)
-    chosen = profile or (promised.profile if promised else Profile.CORE)
-    return Selection(chosen, tuple(stages or ()), tuple(ids or ()), tuple(cases or ()))
-
-
-def _deliver(
-    made: report.Report, json_file: Path | None, html_file: Path | None, junit_file: Path | None, verbose: bool
-) -> None:
-    """Print a report, write it where it is wanted, and leave with its exit status."""
-    out.print(terminal.render(made, width=out.width, verbose=verbose))
-    for path, write in ((json_file, made.write_json), (html_file, made.write_html), (junit_file, made.write_junit)):
-        if path is not None:
-            write(path)
-    raise typer.Exit(made.exit_status)
-
-
-def _positive(seconds: float) -> float:
-    if seconds <= 0:
-        _refuse(f"an engine needs more than {seconds:g} s for an answer")
-    return seconds
-
-
-def _known(name: str, known: dict[str, Any], kind: str) -> str:
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=3)
-        _refuse(f"there is no {kind} {name!r}; " + (f"did you mean {', '.join(near)}?" if near else "see `mmproof list`"))
-    return name
-
-
-def _show(rows: list[dict[str, Any]], as_json: bool, columns: tuple[str, ...]) -> None:
+def _show(rows: list[Row], as_json: bool, columns: tuple[str, ...]) -> None:
     if as_json:
         print(json.dumps(rows, indent=2, ensure_ascii=False))
         return
@@ -263,12 +222,3 @@ def _show(rows: list[dict[str, Any]], as_json: bool, columns: tuple[str, ...]) -
     for row in rows:
         table.add_row(*(escape(", ".join(v) if isinstance(v := row[column], list) else str(v)) for column in columns))
     out.print(table)
-
-
-def _first_sentence(text: str | None) -> str:
-    return " ".join((text or "").split()).partition(". ")[0].rstrip(".") + "."
-
-
-def _refuse(sentence: str) -> NoReturn:
-    err.print(f"mmproof: {sentence}", style="red", markup=False, highlight=False)
-    raise typer.Exit(report.USAGE)

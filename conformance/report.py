@@ -25,8 +25,8 @@ from conformance.trial import Verdict
 SCHEMA = 1
 PACKAGES = ("mmproof", "numpy", "pillow", "pytest", "torch", "transformers")
 
-PASSED, FAILED, USAGE, SUITE_FAULT = 0, 1, 2, 3
-"""Exit statuses. Failed: a MUST does not hold, or the list of known failures is wrong."""
+PASSED, FAILED, SUITE_FAULT = 0, 1, 3
+"""Exit statuses beside that of `console.USAGE`. Failed: a MUST does not hold, or the list of known failures is wrong."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -282,10 +282,11 @@ def span_table(items: Sequence[Item], length: int) -> SpanTable:
     lasts = [span.last for span in spans]
     if max(lasts, default=-1) >= length:
         check_within(all_spans(items), length)
-    firsts = np.array([span.first for span in spans], dtype=np.int64)
+    firsts = np.fromiter([span.first for span in spans], np.int64, len(spans))
+    stops = np.fromiter(lasts, np.int64, len(spans)) + 1
+    owners = np.repeat(np.arange(len(items)), np.fromiter(map(len, by_item), np.int64, len(items)))
     order = np.argsort(firsts, kind="stable")
-    owners = np.repeat(np.arange(len(items)), [*map(len, by_item)])
-    table = SpanTable(owners[order], firsts[order], np.array(lasts, dtype=np.int64)[order] + 1)
+    table = SpanTable(owners[order], firsts[order], stops[order])
     if (table.firsts[1:] < table.stops[:-1]).any():
         check_disjoint(all_spans(items))
     return table

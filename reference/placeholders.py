@@ -93,7 +93,7 @@ def token_modalities(length: int, items: Sequence[Item]) -> NDArray[np.int8]:
     spans = span_table(items, length)
     edges = np.column_stack([spans.firsts, spans.stops]).ravel()
     numbers = np.zeros(len(edges) + 1, dtype=np.int8)
-    numbers[1::2] = np.array([item.modality for item in items], dtype=np.int8)[spans.owners]
+    numbers[1::2] = np.frombuffer(bytes([item.modality for item in items]), dtype=np.int8)[spans.owners]
     return np.repeat(numbers, np.diff(edges, prepend=0, append=length))
 
 

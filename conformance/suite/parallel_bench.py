@@ -8,7 +8,7 @@ import torch
 
 from conformance.compare import Mismatch, equal, holds
 from conformance.engine import Engine
-from conformance.protocol.parallel import Layout, RankInput
+from conformance.protocol.parallel import Layout, Rank, RankInput
 from conformance.suite.parallel_cases import Arrivals, Fault, Shares
 from conformance.world import doubles
 from conformance.world.prompts import draw
@@ -65,6 +65,7 @@ class Bench:
         self.case = case
         self.world = Rendezvous(case.ranks)
         self.devices = Devices(case.ranks)
+        self.ranks: list[Rank] = []
         self.builds: list[tuple[int, str]] = []
         self.hollow: list[int] = []
         self.raised: set[Fault] = set()
@@ -81,6 +82,7 @@ class Bench:
 
     def _rank(self, engine: Engine, member: Member) -> list[Mapping[str, RankInput | Exception]]:
         rank = engine.open_rank(member, self.case.groups)
+        self.ranks.append(rank)  # what they hold is held until the bench is gone
         is_first = member.rank % (self.case.ranks // self.case.groups) == 0
         return [
             rank.step(

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from conformance.oracles.prefix_cache import ask
 from conformance.protocol.parallel import Load, Policy, Routed
+from conformance.suite.prefix_cache_cases import meeting
 from reference.items import Request
 
 
@@ -105,15 +106,16 @@ STALE = {
 }
 """Traffic in which ranks say, again and again, how they were before anything was sent to them."""
 
-ROOMS = {
-    "zero": (4, 0),
-    "small": (4, 3),
-    "as-many-as-ranks": (4, 4),
-    "large": (8, 2**63 - 25),
-    "one-rank": (1, 77),
-    "three-ranks": (3, 1_000_000),
+ROOMS: dict[str, tuple[int, int, tuple[int, ...]]] = {
+    "zero": (4, 0, ()),
+    "small": (4, 3, ()),
+    "as-many-as-ranks": (4, 4, ()),
+    "large": (8, 2**63 - 25, ()),
+    "one-rank": (1, 77, ()),
+    "three-ranks": (3, 1_000_000, ()),
+    "another-rank-is-dead": (4, 7, (1,)),
 }
-"""How many ranks, and the room."""
+"""How many ranks, the room, and the ranks that are dead."""
 
 EXPLICIT: dict[str, Asked] = {
     "round-robin": Asked("round robin", Routed((), 5, rank=2)),
@@ -163,6 +165,14 @@ SPREAD = {
     "text-shorter-than-a-page": tuple(ask(f"AB{'CDEFGHIJKLMNOPQR'[n]}") for n in range(16)),
 }
 """Requests that have no page of 4 positions in common."""
+
+
+SHORT = {
+    "shorter-than-a-page": meeting(4, "iii", "jjj"),
+    "text-shorter-than-a-page": meeting(4, "AB", "AB"),
+    "no-positions": meeting(4, "", "iii"),
+}
+"""Requests without a full page."""
 
 
 def unplaced(letter: str) -> Request:

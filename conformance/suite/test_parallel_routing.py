@@ -35,7 +35,7 @@ def drive(engine: Engine, policy: Policy, case: Traffic, without: Sequence[Step]
             rank = router.route(step.request)
             routes.append((rank, model.copy()))
             model.took(rank, step.request)
-        elif step not in without:
+        elif not any(step is one for one in without):
             tell(router, step)
             model.hears(step)
     return routes
@@ -123,11 +123,14 @@ def test_a_report_forgets_nothing(engine: Engine, case: Traffic) -> None:
     holds(max(spread) - min(spread) <= 1, f"requests went to the ranks as often as {spread}")
 
 
-@requirement("PARALLEL-34", needs=policy("bootstrap room"), cases=cases.ROOMS)
-def test_a_room_has_one_rank(engine: Engine, case: tuple[int, int]) -> None:
+@requirement("PARALLEL-34", needs=(*policy("bootstrap room"), "open_router.mark_dead"), cases=cases.ROOMS)
+def test_a_room_has_one_rank(engine: Engine, case: tuple[int, int, tuple[int, ...]]) -> None:
     """By bootstrap room, the rank MUST be the room modulo the number of ranks: the other side computes the same."""
-    ranks, room = case
-    equal(engine.open_router("bootstrap room", ranks).route(Routed((), 5, room=room)), room % ranks, f"the rank of room {room}")
+    ranks, room, dead = case
+    router = engine.open_router("bootstrap room", ranks)
+    for rank in dead:
+        router.mark_dead(rank)
+    equal(router.route(Routed((), 5, room=room)), room % ranks, f"the rank of room {room}")
 
 
 @requirement("PARALLEL-35", needs=ROUTER, cases=cases.EXPLICIT)
@@ -180,20 +183,21 @@ def test_what_cannot_be_routed_is_refused(engine: Engine, case: Asked) -> None:
 
 @requirement("PARALLEL-40", level=SHOULD, needs=policy("prefix"), cases=cases.AGAIN, bugs=("H17",))
 def test_a_prefix_is_found_again(engine: Engine, case: tuple[Routed, Routed]) -> None:
-    """By prefix, a request SHOULD go to the rank that has most of it, where no other has less to do by more than that."""
+    """By prefix, a request SHOULD go to the rank that has most of it, where others have less to do, but not by that much."""
     router = engine.open_router("prefix", 4)
-    others = [router.route(cases.keyed(letter * 8)) for letter in "rs"]
     first = router.route(case[0])
-    others += [router.route(cases.keyed(letter * 8)) for letter in "tuv"]
-    equal(router.route(case[1]), first, f"the rank of a prefix that went to {first}, and others to {others}")
+    for rank in {0, 1, 2, 3} - {first}:
+        router.route(Routed(("x",), case[0].token_count - 50, rank=rank))
+    equal(router.route(case[1]), first, "the rank of a prefix, while all others have 50 tokens less")
 
 
-@requirement("PARALLEL-41", needs=("routed", *policy("prefix")), cases=cases.SPREAD, bugs=("C01", "C06", "H17"))
+@requirement("PARALLEL-41", level=SHOULD, needs=("routed", *policy("prefix")), cases=cases.SPREAD, bugs=("C01", "C06", "H17"))
 def test_another_picture_is_another_prefix(engine: Engine, case: Sequence[Request]) -> None:
-    """By prefix, requests that have no page in common MUST NOT all go to one rank, be they alike but for the picture."""
-    router = engine.open_router("prefix", 2)
-    ranks = [router.route(engine.routed(copied(request), NOBODY, PAGE)) for request in case]
-    equal(sorted(set(ranks)), [0, 1], f"the ranks of {len(ranks)} requests that share nothing")
+    """By prefix, a request that has no page in common with another SHOULD go where nothing is to do, and not after it."""
+    for other in case[1:]:
+        router = engine.open_router("prefix", 2)
+        ranks = [router.route(engine.routed(copied(request), NOBODY, PAGE)) for request in (case[0], other)]
+        equal(sorted(ranks), [0, 1], "the ranks of two requests that share nothing")
 
 
 @requirement("PARALLEL-42", level=SHOULD, needs=policy("prefix"), cases={"two-ranks": 2, "four-ranks": 4})
@@ -213,7 +217,7 @@ def test_the_dead_are_known_for_nothing(engine: Engine, case: tuple[Routed, Rout
     differ(router.route(case[1]), first, "the rank that died, and the one that is chosen now")
 
 
-@requirement("PARALLEL-44", needs="routed", cases=DIFFERENCES | SHARED | HASHES, bugs=("H17", "C01", "C06"))
+@requirement("PARALLEL-44", needs="routed", cases=DIFFERENCES | SHARED | HASHES | cases.SHORT, bugs=("H17", "C01", "C06"))
 def test_routers_know_pages_by_their_content(engine: Engine, case: Meeting) -> None:
     """Of two requests, a router MUST be given the same keys for the full pages that they share, and for no others."""
     first, second = (engine.routed(copied(one), NOBODY, case.page).keys for one in (case.kept[-1], case.asked))
@@ -229,7 +233,9 @@ def test_routers_know_namespaces(engine: Engine, case: Tenants) -> None:
     equal(sorted(map(str, set(first) & set(second))), [], "the keys that two namespaces share")
 
 
-@requirement("PARALLEL-46", level=SHOULD, needs=("page_keys", "routed"), cases=DIFFERENCES | HASHES, bugs=("H17", "C06"))
+@requirement(
+    "PARALLEL-46", level=SHOULD, needs=("page_keys", "routed"), cases=DIFFERENCES | HASHES | cases.SHORT, bugs=("H17", "C06")
+)
 def test_router_and_cache_have_the_same_keys(engine: Engine, case: Meeting) -> None:
     """A router SHOULD know a request by the keys of the prefix cache, page by page."""
     expected = engine.page_keys(copied(case.asked), NOBODY, case.page)

@@ -1,4 +1,4 @@
-"""The command, as a user types it."""
+"""The command, as a user types it: in this process, but where the process itself is what is looked at."""
 
 import json
 import os
@@ -7,42 +7,76 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from conformance import catalogue, console
+from conformance.cli import app
 
 HOME = Path(__file__).parent.parent
 
 
-def mmproof(*arguments: str, cwd: Path, status: int = 0, path: str = "") -> str:
+@pytest.fixture(autouse=True)
+def _a_place_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder to work in, a wide terminal without colours, and pytest's environment put back behind each run."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    for one in (console.out, console.err):
+        monkeypatch.setattr(one, "_width", 140)
+
+
+def mmproof(*arguments: str, status: int = 0) -> str:
     """Everything that the command prints; it must end with this status, and without a traceback."""
-    environment = {**os.environ, "COLUMNS": "140", "NO_COLOR": "1", "PYTHONPATH": path}
-    command = [sys.executable, str(HOME / "mmproof.py"), *arguments]
-    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == status, done.stdout + done.stderr
-    assert "Traceback" not in done.stdout + done.stderr
-    return done.stdout + done.stderr
+    done = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert done.exit_code == status, done.output
+    assert "Traceback" not in done.output
+    return done.output
 
 
-def test_run_ends_with_the_headline_and_writes_the_report(tmp_path: Path) -> None:
-    printed = mmproof("run", "--stage", "sentinels", "--json", "r.json", "--junit", "r.xml", cwd=tmp_path)
+def in_a_process(*arguments: str, script: str = "import mmproof; mmproof.main()") -> str:
+    """What a process of its own prints, which must end well."""
+    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(HOME)!r}); {script}", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_process_proves_an_engine(tmp_path: Path) -> None:
+    printed = in_a_process("run", "--stage", "sentinels", "--json", "r.json", "--junit", "r.xml")
     assert "9 of 9 applicable requirements hold; 54 of 54 cases" in printed
-    assert json.loads((tmp_path / "r.json").read_text())["engine"]["name"] == "reference"
     assert (tmp_path / "r.xml").exists()
+    assert json.loads((tmp_path / "r.json").read_text())["engine"]["name"] == "reference"
 
 
-def test_a_failing_engine_is_diagnosed_and_its_reproduction_reproduces(tmp_path: Path) -> None:
-    printed = mmproof("run", "--engine", "quirk:sentinel-of-30-bits", "--stage", "sentinels", cwd=tmp_path, status=1)
+def test_the_catalogue_is_that_of_the_files_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    made = catalogue.catalogue()
+    (kept,) = (tmp_path / "mmproof").iterdir()
+    script = "import mmproof, atexit; atexit.register(lambda: print('torch' in sys.modules)); mmproof.main()"
+    *listed, is_slow = in_a_process("list", "--json", script=script).splitlines()
+    assert (json.loads("\n".join(listed)), is_slow) == (made.requirements, "False")
+    assert catalogue.catalogue() == made
+    monkeypatch.setattr(catalogue, "make", lambda: catalogue.Catalogue([], [], []))
+    kept.write_text("{")
+    assert catalogue.catalogue().requirements == []
+    monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
+    assert catalogue.catalogue().quirks == []
+
+
+def test_a_failing_engine_is_diagnosed_and_its_reproduction_reproduces() -> None:
+    printed = mmproof("run", "--engine", "quirk:sentinel-of-30-bits", "--stage", "sentinels", status=1)
     assert "the engine answers as the quirk sentinel-of-30-bits does" in printed
     again = mmproof("run", "--engine", "quirk:sentinel-of-30-bits", "--requirement", "SENTINELS-03", "--case", "beyond-30-bits",
-                    cwd=tmp_path, status=1)  # fmt: skip
+                    status=1)  # fmt: skip
     assert "1 of 1 cases (beyond-30-bits)" in again
 
 
-def test_a_search_shows_the_smallest_case_and_how_to_find_it_again(tmp_path: Path) -> None:
+def test_a_search_shows_the_smallest_case_and_how_to_find_it_again() -> None:
     searched = ("fuzz", "--engine", "quirk:hash-without-shape", "--requirement", "IDENTITY-06")
-    printed = mmproof(*searched, "--times", "2", "--seed", "7", cwd=tmp_path, status=1)
+    printed = mmproof(*searched, "--times", "2", "--seed", "7", status=1)
     assert "1 of 1 cases (fuzz:test_any_two_shapes): the identities of different shapes must differ" in printed
     assert "Failing test case: search(" in printed
     assert f"{' '.join(searched[1:])} --times 2 --seed 7" in printed
-    assert "1 of 1 applicable requirements hold" in mmproof("fuzz", "--requirement", "IDENTITY-06", cwd=tmp_path)
+    assert "1 of 1 applicable requirements hold" in mmproof("fuzz", "--requirement", "IDENTITY-06")
 
 
 def test_known_failures_are_not_searched(tmp_path: Path) -> None:
@@ -50,14 +84,14 @@ def test_known_failures_are_not_searched(tmp_path: Path) -> None:
     lines = [f"{key} = {json.dumps(value)}" for key, value in entry.items()]
     (tmp_path / "known.toml").write_text("\n".join(["[[failure]]", *lines]))
     searched = ("fuzz", "--engine", "quirk:hash-without-shape", "--requirement", "IDENTITY-06")
-    assert "nothing ran" in mmproof(*searched, "--known", "known.toml", cwd=tmp_path, status=3)
+    assert "nothing ran" in mmproof(*searched, "--known", "known.toml", status=3)
 
 
 def test_a_report_is_accepted_as_a_list_that_the_next_run_holds_to(tmp_path: Path) -> None:
     (tmp_path / "acme.py").write_text(ACME)
-    mmproof("run", "--engine", "acme.py:Engine", "--json", "r.json", cwd=tmp_path, status=1)
-    assert "known failures" in mmproof("accept", "r.json", "acme.toml", cwd=tmp_path)
-    assert "known failure" in mmproof("run", "--engine", "acme.py:Engine", "--known", "acme.toml", cwd=tmp_path)
+    mmproof("run", "--engine", "acme.py:Engine", "--json", "r.json", status=1)
+    assert "known failures" in mmproof("accept", "r.json", "acme.toml")
+    assert "known failure" in mmproof("run", "--engine", "acme.py:Engine", "--known", "acme.toml")
 
 
 ACME = """
@@ -75,15 +109,16 @@ class Engine:
 
 def test_the_name_of_an_engine_is_no_emoji(tmp_path: Path) -> None:
     (tmp_path / "acme.py").write_text("class boom:\n    def __init__(self): raise ValueError('no')\n")
-    assert "acme.py:boom: making it failed" in mmproof("run", "--engine", "acme.py:boom", cwd=tmp_path, status=2)
+    assert "acme.py:boom: making it failed" in mmproof("run", "--engine", "acme.py:boom", status=2)
 
 
 def test_a_new_adapter_gets_verdicts_at_once(tmp_path: Path) -> None:
-    printed = mmproof("new-adapter", "acme", cwd=tmp_path)
+    printed = mmproof("new-adapter", "acme")
     assert len((tmp_path / "acme.py").read_text().splitlines()) <= 25
     assert "mmproof run --engine acme.py:Engine" in printed
-    assert "✗ IDENTITY-" in mmproof("run", "--engine", "acme.py:Engine", cwd=tmp_path, status=1)
-    assert "acme.py exists already" in mmproof("new-adapter", "acme", cwd=tmp_path, status=2)
+    verdicts = mmproof("run", "--engine", "acme.py:Engine", "--requirement", "IDENTITY-06", status=1)
+    assert "✗ IDENTITY-06" in verdicts
+    assert "acme.py exists already" in mmproof("new-adapter", "acme", status=2)
 
 
 REFUSED = {
@@ -93,15 +128,15 @@ REFUSED = {
         "there is no requirement 'SENTINELS-99'; did you mean",
     ),
     "an unknown stage": (["run", "--stage", "sentinel"], "there is no stage 'sentinel'; did you mean sentinels"),
-    "an id that nobody has": (["explain", "X"], "there is no requirement 'X'; see `mmproof list`"),
+    "an id that nobody has": (["explain", "X"], "there is no requirement, quirk or method 'X'; see `mmproof list`"),
     "a list that is not there": (["run", "--known", "nix.toml"], "nix.toml: No such file"),
     "a name that is none": (["new-adapter", "a-b"], "'a-b' is no Python name"),
 }
 
 
 @pytest.mark.parametrize(("arguments", "sentence"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_done_is_a_sentence(arguments: list[str], sentence: str, tmp_path: Path) -> None:
-    assert sentence in mmproof(*arguments, cwd=tmp_path, status=2)
+def test_what_cannot_be_done_is_a_sentence(arguments: list[str], sentence: str) -> None:
+    assert sentence in mmproof(*arguments, status=2)
 
 
 def test_an_engine_that_raises_fails_that_requirement_and_the_run_goes_on(tmp_path: Path) -> None:
@@ -113,20 +148,25 @@ def test_an_engine_that_raises_fails_that_requirement_and_the_run_goes_on(tmp_pa
         "        if size > 1_000_000: raise ValueError('too large')\n"
         "    def sentinels_from_hash(self, value): return None\n"
     )
-    printed = mmproof("run", "--engine", "acme.py:Engine", cwd=tmp_path, status=1)
+    printed = mmproof("run", "--engine", "acme.py:Engine", status=1)
     assert "sentinels raised KeyError: 'oops'" in printed
     assert "sentinels_from_hash returned NoneType; the protocol asks for a sequence of ints" in printed
     assert "of 7 applicable requirements hold" in printed
 
 
-def test_list_quirks_and_explain(tmp_path: Path) -> None:
-    listed = json.loads(mmproof("list", "--json", cwd=tmp_path))
+def test_list_and_quirks() -> None:
+    listed = json.loads(mmproof("list", "--json"))
     assert {"id", "level", "sentence", "needs", "cases"} <= set(listed[0])
-    assert "sentinel-of-30-bits" in {one["name"] for one in json.loads(mmproof("quirks", "--json", cwd=tmp_path))}
-    explained = mmproof("explain", "SENTINELS-03", cwd=tmp_path)
+    assert "sentinel-of-30-bits" in {one["name"] for one in json.loads(mmproof("quirks", "--json"))}
+    assert "merge_deepstack" in mmproof("list", "--methods")
+
+
+def test_requirements_quirks_and_methods_are_explained() -> None:
+    explained = mmproof("explain", "SENTINELS-03")
     assert "MUST NOT share a sentinel" in explained
-    assert "catches sentinel-of-30-bits" in explained
-    assert "merge_deepstack" in mmproof("list", "--methods", cwd=tmp_path)
+    assert "catches   sentinel-of-30-bits" in explained
+    assert "mmproof run --engine quirk:sentinel-of-30-bits --requirement SENTINELS" in mmproof("explain", "sentinel-of-30-bits")
+    assert "under the identity `key`" in mmproof("explain", "open_encoder_cache.put")
 
 
 def test_a_hidden_room_is_named(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ unknown or did not run is a fault of the list, and the run fails. `accept` bring
 """
 
 import json
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -27,6 +28,20 @@ from conformance.bugs import bugs
 from conformance.suite import requirements
 
 FOLDER = Path(__file__).parent
+
+CHANGING = re.compile(
+    r"""
+      \b0x[0-9a-f]{6,}                             # an address
+    | \b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-       # a UUID
+    | \b(?:pid|process|thread)s?[\s=:#-]*\d{2,}    # a process, a thread
+    | \b(?:localhost|127\.0\.0\.1|\[::1\]):\d+     # a port
+    | (?:/private)?(?:/var/folders|/var/tmp|/tmp)/  # a temporary path
+    | \b\d{4}-\d\d-\d\d | \b\d\d:\d\d:\d\d         # a date, a time
+    | \b\d+\.\d+(?:e-?\d+)?\s?(?:s|ms|us|µs|seconds|milliseconds)\b  # how long something took
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+"""What differs from run to run in what engines say. A limit such as `60 s` is a whole number, and stays."""
 
 
 class BadList(Exception):
@@ -98,11 +113,17 @@ def accept(report: Mapping[str, Any], path: Path) -> str:
 def _accepted(finding: Mapping[str, Any], known: KnownFailure | None, version: str) -> KnownFailure:
     if known is not None:
         stands = finding["message"].startswith(known.message)
-        return known if stands else replace(known, message=finding["message"])
+        return known if stands else replace(known, message=lasting(finding["message"]))
     quirks = finding["diagnosis"]
     reason = " ".join(one["sentence"] for one in quirks) or "Not looked into yet."
     link = "; ".join(_unique(bugs()[id].source for one in quirks for id in one["bugs"])) or "No report is known."
-    return KnownFailure(finding["id"], finding["message"], reason, link, f"=={version}")
+    return KnownFailure(finding["id"], lasting(finding["message"]), reason, link, f"=={version}")
+
+
+def lasting(message: str) -> str:
+    """A message up to the first thing that each run changes; all of it where nothing stands before that."""
+    changing = CHANGING.search(message)
+    return (changing and message[: changing.start()].rstrip()) or message
 
 
 def _unique(texts: Iterable[str]) -> list[str]:

@@ -143,15 +143,19 @@ def limit_memory() -> None:
         Path("/proc/self/clear_refs").write_text("5")
 
 
-def search(engine: Any, times: int, seed: int) -> tuple[Counter[str], str]:
-    """How many messages were read and refused, and the first thing that is wrong, or nothing."""
+def search(engine: Any, times: int, seed: int, *, limited: bool = True) -> tuple[Counter[str], str]:
+    """How many messages were read and refused, and the first thing that is wrong, or nothing.
+
+    limited: whether the memory of this process may be limited from now on.
+    """
     some = (cases.REQUESTS, cases.HOLES, cases.FIELDS, cases.HANDLES, cases.SHAPES)
     seeds = [data for table in some for data in map(message, table.values()) if len(data) < 2000]
     seeds += [message(cases.TENSORS[name]) for name in ("bool", "bfloat16")]
     chance, counts = random.Random(seed), Counter[str]()
     for data in seeds:
         verdict(engine, data)
-    limit_memory()
+    if limited:
+        limit_memory()
     before = memory_bytes("VmHWM")
     for _ in range(times):
         data = mutated(chance, seeds)

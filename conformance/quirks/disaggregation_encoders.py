@@ -62,7 +62,7 @@ class RanksWithoutOptions(EncoderSide):
 
 
 @quirk(
-    "last-come-first-served",
+    "last-part-is-encoded-first",
     replaces="open_encoder_side",
     bugs=("G02",),
     caught_by=(

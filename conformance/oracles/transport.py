@@ -3,7 +3,7 @@
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_bytes
@@ -36,7 +36,7 @@ def described(value: Any) -> str:
     return f"tensor {str(value.dtype).removeprefix('torch.')} {list(value.shape)} {_digest(octets)}"
 
 
-def described_all(values: Sequence[Any]) -> list[str]:
+def described_all(values: Iterable[Any]) -> list[str]:
     """Each value in words."""
     return [described(value) for value in values]
 

@@ -1,147 +1,28 @@
-"""A bench for channels: readers and senders in processes of their own, which may be killed at any moment.
+"""A bench for channels: readers and senders in processes of their own, which may be killed at any moment."""
 
-A process is a fork of the rule's; whatever engine there is comes with it. It says what it has seen through a pipe, in
-JSON, and ends without a trace. Nobody waits for a process for longer than `PATIENCE_S`.
-"""
-
-import gc
-import json
-import os
-import select
-import signal
-import struct
-import traceback
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NoReturn
+from typing import Any, NamedTuple
 
 import torch
 
 from conformance.compare import Mismatch, refuses, unless_refused
 from conformance.engine import Engine
-from conformance.oracles.transport import Watch, described_all, watch
-from conformance.protocol.transport import Channel, Reader
+from conformance.oracles.transport import Watch, described, described_all, watch
+from conformance.oracles.transport_lives import Life, PlainChannel, drawn
+from conformance.protocol.transport import TRANSPORTS, Channel, Reader
+from conformance.suite.transport_processes import Pipe, Process, fork, line
 from conformance.witness import EngineRaised
-
-PATIENCE_S = 20.0
-"""How long a rule waits for a process that must say something: only an engine that hangs takes so long."""
+from conformance.world.devices import Machine, PlayedDevice
 
 ROOM = 1 << 20
 """The room in shared memory that channels have where it does not matter."""
 
-HEAD = struct.Struct("<I")
+LARGE = 16 * ROOM
+"""Room for whatever a script sends."""
 
-
-class Pipe:
-    """One end of a conversation of two processes. What is said is JSON, or bytes."""
-
-    def __init__(self, reading: int, writing: int) -> None:
-        self._reading, self._writing = reading, writing
-
-    def say(self, value: Any) -> None:
-        """Say something. Nothing happens when nobody is there to hear it."""
-        data = b"b" + value if isinstance(value, bytes) else b"j" + json.dumps(value).encode()
-        left = memoryview(HEAD.pack(len(data)) + data)
-        with suppress(BrokenPipeError):
-            while left:
-                left = left[os.write(self._writing, left) :]
-
-    def hear(self) -> Any:
-        """What the other one says. Raises EOFError when it is gone, TimeoutError when it says nothing in time."""
-        data = self._read(HEAD.unpack(self._read(HEAD.size))[0])
-        return data[1:] if data[:1] == b"b" else json.loads(data[1:])
-
-    def close(self) -> None:
-        """Hang up."""
-        os.close(self._reading)
-        os.close(self._writing)
-
-    def _read(self, count: int) -> bytes:
-        data = b""
-        while len(data) < count:
-            if not select.select([self._reading], [], [], PATIENCE_S)[0]:
-                raise TimeoutError
-            part = os.read(self._reading, count - len(data))
-            if not part:
-                raise EOFError
-            data += part
-        return data
-
-
-class Process:
-    """A fork that runs `body`; whatever is said to it and heard from it comes in pairs."""
-
-    def __init__(self, body: Callable[[Pipe], Any], name: str) -> None:
-        down, up = os.pipe(), os.pipe()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # other threads may be there; the fork needs none of them
-            self.pid = os.fork()
-        if not self.pid:
-            os.close(down[1])
-            os.close(up[0])
-            _run(body, Pipe(down[0], up[1]))
-        os.close(down[0])
-        os.close(up[1])
-        self._name, self._pipe, self._is_alive = name, Pipe(up[0], down[1]), True
-
-    def say(self, value: Any) -> None:
-        """Say something to the process."""
-        self._pipe.say(value)
-
-    def hear(self) -> Any:
-        """What the process says next. Raises Mismatch for what fails there, for a hang and for an untimely end."""
-        try:
-            kind, value = self._pipe.hear()
-        except TimeoutError:
-            raise Mismatch(f"{self._name} has said nothing for {PATIENCE_S:g} s: it hangs") from None
-        except EOFError:
-            raise Mismatch(f"{self._name} ended before its time: {self._end()}") from None
-        if kind == "failed":
-            raise Mismatch(f"{self._name}: {value}")
-        if kind == "fault":
-            raise RuntimeError(f"{self._name}:\n{value}")
-        return bytes.fromhex(value[6:]) if isinstance(value, str) and value.startswith("bytes ") else value
-
-    def kill(self) -> None:
-        """End it at once, as the kernel does when memory runs out. Nothing happens to one that is dead."""
-        if self._is_alive:
-            os.kill(self.pid, signal.SIGKILL)
-            self._end()
-
-    def close(self) -> None:
-        """End it, however far it is."""
-        self.kill()
-        self._pipe.close()
-
-    def _end(self) -> str:
-        self._is_alive = False
-        code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit {code}"
-
-
-class Voice(Pipe):
-    """The conversation as the process itself has it."""
-
-    def say(self, value: Any) -> None:
-        """Say something to the rule."""
-        super().say(["said", f"bytes {value.hex()}" if isinstance(value, bytes) else value])
-
-
-def _run(body: Callable[[Pipe], Any], pipe: Pipe) -> NoReturn:
-    """The life of a fork: nothing of its parent is cleaned up in it."""
-    gc.disable()
-    try:
-        torch.set_num_threads(1)
-        body(Voice(pipe._reading, pipe._writing))
-    except AssertionError as error:
-        pipe.say(["failed", str(error)])
-    except EOFError:
-        pass  # the rule has hung up
-    except BaseException:
-        pipe.say(["fault", traceback.format_exc()])
-    finally:
-        os._exit(0)
+SIZE = ROOM // 4
+"""The bytes of what is sent where it does not matter."""
 
 
 class Bench:
@@ -154,21 +35,38 @@ class Bench:
 
     def process(self, body: Callable[[Pipe], Any], name: str = "another process") -> Process:
         """Begin a process."""
-        process = Process(body, name)
-        self._processes.append(process)
-        self.watch.processes.add(process.pid)
-        return process
+        between = line()
+        return self._watched(Process(name, fork(body, between), Pipe(*between.ours)))
 
     def reader(self, channel: Channel, number: int = 0) -> Process:
-        """A process that is a reader: it receives each packet that is said to it, and says what was in it."""
+        """A process that is a reader and does what `reads` says."""
+        return self.process(lambda pipe: reads(pipe, channel, number), f"reader {number}")
 
-        def body(pipe: Pipe) -> None:
-            reader = channel.join(number, None)
+    def family(self, engine: Engine) -> tuple[Process, Process]:
+        """A process that opens a channel, and a fork of it that may read: a sender that can be killed.
+
+        The sender answers each number with the packet of a list, that of `Watch.tensor` with this seed.
+        """
+        between = line()
+
+        def sends(pipe: Pipe) -> None:
+            channel = engine.open_channel(usable(engine), 1, ROOM)
+            pipe.say(fork(lambda inner: reads(inner, channel, 0), between))
             while True:
-                packet = pipe.hear()
-                pipe.say(told(reader, packet))
+                pipe.say(channel.send([self.watch.tensor(SIZE, pipe.hear())], 1)[0])
 
-        return self.process(body, f"reader {number}")
+        sender = self.process(sends, "the sender")
+        between.let_go()
+        return sender, self._watched(Process("the reader", sender.hear(), Pipe(*between.ours), is_child=False))
+
+    def start(self, engine: Engine) -> None:
+        """Let another process open a channel and close it, as after a restart."""
+
+        def starts(pipe: Pipe) -> None:
+            engine.open_channel(usable(engine), 1, ROOM).close()
+            pipe.say("started")
+
+        self.process(starts, "the next start").hear()
 
     def open(self, engine: Engine, *transports: str, readers: int = 1, room: int = ROOM) -> Channel:
         """A channel, closed in the end."""
@@ -183,6 +81,35 @@ class Bench:
         for channel in self._channels:
             with suppress(EngineRaised):  # how it closes is a matter of its own rule
                 channel.close()
+
+    def _watched(self, process: Process) -> Process:
+        self._processes.append(process)
+        self.watch.processes.add(process.pid)
+        return process
+
+
+def reads(pipe: Pipe, channel: Channel, number: int) -> None:
+    """The life of a reader: it does what it is told, and says what came of it.
+
+    "join": become a reader. "hold": receive the next packet, and keep what was in it. "describe": say what that is now.
+    Whatever else is a packet: receive it, and drop what was in it. It joins with the first packet at the latest.
+    """
+    reader: Reader | None = None
+    held: list[Any] = []
+    while True:
+        word = pipe.hear()
+        if word == "describe":
+            pipe.say(described_all(held))
+            continue
+        for joined in [] if reader else unless_refused(lambda: channel.join(number, None), "joining"):
+            reader = joined
+        if word == "hold" and reader:
+            held += reader.receive(pipe.hear())
+        match word:
+            case bytes():
+                pipe.say(told(reader, word) if reader else ["refused"])
+            case _:
+                pipe.say(word if reader else "refused")
 
 
 @contextmanager
@@ -208,9 +135,12 @@ def several(engine: Engine, readers: int) -> int:
 
 
 def told(reader: Reader, packet: bytes) -> list[str]:
-    """What a reader receives, in words; "refused" when it refuses the packet with an error that was meant."""
-    answers = unless_refused(lambda: described_all(reader.receive(packet)), "a packet")
-    return answers[0] if answers else ["refused"]
+    """What a reader receives and drops, in words; "refused" when it refuses the packet with an error that was meant."""
+    for values in unless_refused(lambda: reader.receive(packet), "a packet"):
+        words = described_all(values)
+        values.clear()  # the witness remembers the list, and would keep what is in it
+        return words
+    return ["refused"]
 
 
 def ask(process: Process, value: Any) -> Any:
@@ -223,10 +153,149 @@ def refused_if_signed(engine: Engine, reader: Reader, packet: bytes, sent: Seque
     """A packet that is not as it was sent is refused; where packets are not signed, it may be answered with what was sent."""
     if engine.traits.signed_packets:
         refuses(lambda: reader.receive(packet), what)
-    elif told(reader, packet) not in (["refused"], described_all(sent)):
-        raise Mismatch(f"{what} was answered with {told(reader, packet)}")
+    elif (observed := told(reader, packet)) not in (["refused"], described_all(sent)):
+        raise Mismatch(f"{what} was answered with {observed}")
 
 
 def channel_with(*methods: str) -> tuple[str, ...]:
     """The engine methods that a rule needs: a channel that has these, beside what every rule asks."""
     return ("open_channel", *(f"open_channel.{method}" for method in ("join", "send", *methods)))
+
+
+def ways(engine: Engine) -> list[tuple[str, ...]]:
+    """The transports of the host that are tried by themselves, the faster ones with inline to fall back to."""
+    return [tuple(dict.fromkeys((kind, "inline"))) for kind in usable(engine)]
+
+
+@contextmanager
+def inside(engine: Engine, *transports: str, readers: int = 1, room: int = ROOM) -> Iterator[tuple[Channel, list[Reader]]]:
+    """A channel and its readers, all in this process, for rules to which it makes no difference."""
+    with bench() as on:
+        channel = on.open(engine, *transports, readers=readers, room=room)
+        joined = [channel.join(number, None) for number in range(readers)]
+        try:
+            yield channel, joined
+        finally:
+            for reader in joined:
+                with suppress(EngineRaised):
+                    reader.close()
+
+
+def bounded(engine: Engine) -> list[str]:
+    """The transports for tensors of the host that have room for so much and no more."""
+    return [kind for kind in usable(engine) if kind != "inline"]
+
+
+def play(
+    channel: Channel, readers: list[Reader], given: Life, after: Callable[[], Any] = lambda: None
+) -> tuple[list[str], list[str], list[Any]]:
+    """What each event gave, what it should have given, and what `after` says then."""
+    plain = PlainChannel(given.readers)
+    packets: list[bytes] = []
+    observed: list[str] = []
+    expected: list[str] = []
+    said: list[Any] = []
+    has: dict[tuple[int, int], list[Any]] = {}
+    for event in given.events:
+        expected.append(plain.take(event))
+        observed.append(_take(channel, readers, packets, has, event.split()))
+        if expected[-1] == "either":  # received before: it may be refused, or give the same again
+            letters = plain.packets[int(event.split()[2])].letters
+            observed[-1] = "either" if observed[-1] in (letters, "refused") else observed[-1]
+        said.append(after())
+    return observed, expected, said
+
+
+def _take(
+    channel: Channel, readers: list[Reader], packets: list[bytes], has: dict[tuple[int, int], list[Any]], words: list[str]
+) -> str:
+    numbers = [int(word) for word in words[1:] if word.isdigit()]
+    match words[0]:
+        case "send":
+            packets += channel.send([drawn(letter) for letter in words[1]], *(numbers or [1]))
+        case "recall":
+            channel.discard(packets[numbers[0]])
+        case "leave":
+            readers[numbers[0]].close()
+        case "join":
+            readers[numbers[0]] = channel.join(numbers[0], None)
+        case "skip":
+            readers[numbers[0]].discard(packets[numbers[1]])
+        case "drop":
+            has.pop((numbers[0], numbers[1]), []).clear()
+        case "receive":
+            reader, packet = readers[numbers[0]], packets[numbers[1]]
+            for values in unless_refused(lambda: reader.receive(packet), "a packet"):
+                has.setdefault((numbers[0], numbers[1]), values)
+                return "".join(_letter(value) for value in values)
+            return "refused"
+    return ""
+
+
+def _letter(value: Any) -> str:
+    letter = chr(int(value[0]) % 128) if isinstance(value, torch.Tensor) and value.numel() else "?"
+    return letter if described(value) == described(drawn(letter)) else f"({described(value)})"
+
+
+def fate(on: Bench, engine: Engine, steps: Sequence[str]) -> list[Any]:
+    """What each step of a sender and its reader gave.
+
+    "send": a list. "join", "describe": told to the reader. "receive", "hold": the list that was sent last. "kill",
+    "kill-reader". "start": another process opens a channel and closes it.
+    """
+    sender, reader = on.family(engine)
+    packets: list[bytes] = []
+    gave: list[Any] = []
+    for step in steps:
+        match step:
+            case "send":
+                packets.append(ask(sender, 0))
+            case "kill":
+                sender.kill()
+            case "kill-reader":
+                reader.kill()
+            case "start":
+                on.start(engine)
+            case "hold" | "receive":
+                gave.append(deliver(reader, packets[-1], step))
+            case word:
+                gave.append(ask(reader, word))
+    return gave
+
+
+def deliver(reader: Process, packet: bytes, how: str) -> Any:
+    """Hand a packet to a reader, to "hold" or to "receive" what is in it; or keep it ("lose"). What the reader says."""
+    if how == "lose":
+        return "lost"
+    if how == "hold":
+        reader.say("hold")
+    return ask(reader, packet)
+
+
+class OnDevices(NamedTuple):
+    """A channel on the first device of a machine, and readers each on a device of its own, all in this process."""
+
+    machine: Machine
+    device: PlayedDevice
+    channel: Channel
+    devices: list[PlayedDevice]
+    readers: list[Reader]
+
+
+@contextmanager
+def on_devices(
+    engine: Engine, readers: int = 1, room: int = ROOM, transports: Sequence[str] = TRANSPORTS
+) -> Iterator[OnDevices]:
+    """A channel for tensors of a device, closed in the end."""
+    with watch():
+        machine = Machine(1 + readers)
+        device, *devices = [machine.device(index) for index in range(1 + readers)]
+        channel = engine.open_device_channel(transports, readers, room, device)
+        joined = [channel.join(number, devices[number]) for number in range(readers)]
+        try:
+            yield OnDevices(machine, device, channel, devices, joined)
+        finally:
+            ends: list[Any] = [*joined, channel]
+            for end in ends:
+                with suppress(EngineRaised):
+                    end.close()

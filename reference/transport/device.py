@@ -73,7 +73,7 @@ class _Recorded:
         self._event = torch.cuda.current_stream().record_event()
 
     def is_done(self) -> bool:
-        return bool(self._event.query())  # type: ignore[no-untyped-call]
+        return bool(self._event.query())
 
     def wait(self) -> None:
         self._event.synchronize()

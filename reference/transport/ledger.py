@@ -69,6 +69,8 @@ class Seat:
             raise SeatTaken(f"process {sitting & 0x3FFFFF} is reader {reader} of this channel already, and alive")
         self._ledger, self._reader = ledger, reader
         ledger.seats[reader] = me
+        if sitting:
+            self._skip_all()  # what was sent to who sat here before was not sent to us
 
     def open(self, slot: int, generation: int) -> None:
         """Begin to read. Raises StalePacket for what lies there no more, or was opened before."""
@@ -91,6 +93,12 @@ class Seat:
     def leave(self) -> None:
         """Leave the seat: what was not opened is waited for no more, what was stays until it is done with."""
         self._ledger.seats[self._reader] |= np.uint64(LEFT)
+        self._skip_all()
+
+    def _skip_all(self) -> None:
+        """Do without everything that lies there and was not opened."""
+        for slot in np.flatnonzero(self._ledger.generations):
+            self.skip(int(slot), int(self._ledger.generations[slot]))
 
     def _check(self, slot: int, generation: int) -> None:
         lies_there = int(self._ledger.generations[slot])
@@ -116,7 +124,7 @@ class Lease:
     slot: int
     generation: int
     block: Block
-    seen: list[int]
+    seen: list[int] = field(default_factory=list)
     discarded: bool = False
 
 
@@ -162,10 +170,11 @@ class Leases:
     def _take(self, block: Block) -> Lease:
         self.last_generation += 1
         slot = self.free.pop()
-        lease = Lease(slot, self.last_generation, block, [int(word) for word in self.ledger.seats])
+        lease = Lease(slot, self.last_generation, block)
         block.leases += 1
         self.alive[slot] = lease
         self.ledger.generations[slot] = lease.generation
+        lease.seen = [int(word) for word in self.ledger.seats]  # who joined meanwhile may have missed that it is not for him
         return lease
 
     def _end(self, lease: Lease) -> None:
@@ -187,4 +196,4 @@ class Leases:
             return False
         if process not in living:
             living[process] = is_alive(process)
-        return not living[process] or (now != process and not is_open)
+        return not living[process] or (now != lease.seen[reader] or lease.seen[reader] >= LEFT) and not is_open

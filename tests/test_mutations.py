@@ -137,6 +137,16 @@ MUTATIONS = [
         "spans = span_table([item for item in items if all(span.stop <= len(padded) for span in item.spans)], len(padded))",
         "PLACEHOLDERS-17",
     ),
+    Mutation(
+        "spans do not overlap",
+        "placeholders",
+        "    spans = span_table(items, len(padded))\n"
+        "    _fill(padded, spans.firsts, spans.lengths, sentinel_table(items)[spans.owners])\n",
+        "    for one in items:\n"
+        "        spans = span_table([one], len(padded))\n"
+        "        _fill(padded, spans.firsts, spans.lengths, sentinel_table([one])[spans.owners])\n",
+        "PLACEHOLDERS-07",
+    ),
     Mutation("the processor is part of the key", "preprocessing", "processor.encode()", 'b""', "PREPROCESSING-02"),
     Mutation("so are the options", "preprocessing", ", fields=mine)", ")", "PREPROCESSING-03"),
     Mutation(
@@ -585,6 +595,90 @@ MUTATIONS = [
         "SPECULATION-16",
     ),
     Mutation("a match has text behind it", "speculation", "np.flatnonzero(~media)", "np.arange(length)", "SPECULATION-16"),
+    Mutation("caller hashes travel", "transport/wire", "        item.caller_hash,\n", "        None,\n", "TRANSPORT-01"),
+    Mutation(
+        "so do both bounds of a span",
+        "transport/wire",
+        "(span.first, span.last) for span",
+        "(span.first, span.first) for span",
+        "TRANSPORT-06",
+    ),
+    Mutation(
+        "a version is looked at", "transport/wire", "bytes([VERSION]):", "data[len(MAGIC) : len(MAGIC) + 1]:", "TRANSPORT-20"
+    ),
+    Mutation("spans ascend", "transport/wire", "    wrong[1:] |= firsts[1:] <= lasts[:-1]\n", "", "TRANSPORT-26"),
+    Mutation("spans lie within the prompt", "transport/wire", " | (lasts >= length)", "", "TRANSPORT-26"),
+    Mutation(
+        "spans of two items are disjoint",
+        "transport/wire",
+        "        span_table(made, len(input_ids))\n",
+        "        pass\n",
+        "TRANSPORT-26",
+    ),
+    Mutation(
+        "truth values are no numbers",
+        "transport/wire",
+        "type(modality) is not int or modality not in",
+        "modality not in",
+        "TRANSPORT-24",
+    ),
+    Mutation(
+        "a payload has its bits as they are", "transport/values", "view(torch.uint8).numpy()", "float().numpy()", "TRANSPORT-02"
+    ),
+    Mutation(
+        "elements are written little-endian",
+        "transport/values",
+        "np.asarray(array).astype(ARRAY_DTYPES[name], copy=False)",
+        "np.asarray(array)",
+        "TRANSPORT-05",
+    ),
+    Mutation("conjugates are resolved", "transport/values", ".resolve_conj()", "", "TRANSPORT-05"),
+    Mutation(
+        "every reader has memory of its own",
+        "transport/values",
+        "torch.frombuffer(bytearray(payload)",
+        "torch.frombuffer(memoryview(payload)",
+        "TRANSPORT-10",
+    ),
+    Mutation(
+        "shapes agree with their bytes",
+        "transport/values",
+        "prod(shape) * known.itemsize == len(payload)",
+        "prod(shape) * known.itemsize >= len(payload)",
+        "TRANSPORT-22",
+    ),
+    Mutation(
+        "sizes are not negative", "transport/values", "type(size) is int and size >= 0", "type(size) is int", "TRANSPORT-26"
+    ),
+    Mutation("names ascend", "transport/values", "last is None or last < name", "True", "TRANSPORT-23"),
+    Mutation(
+        "only 0 and 1 are truth values", "transport/values", 'not payload.translate(None, b"\\0\\1")', "True", "TRANSPORT-24"
+    ),
+    Mutation(
+        "nothing stands behind a message",
+        "transport/survey",
+        '    require(place == size, "", "something stands behind its end")\n',
+        "",
+        "TRANSPORT-13",
+    ),
+    Mutation(
+        "lengths are compared with what is there", "transport/survey", "if place + parts > size:", "if False:", "TRANSPORT-21"
+    ),
+    Mutation("nesting is counted", "transport/survey", "or len(left) > limits.depth", "", "TRANSPORT-21"),
+    Mutation(
+        "numbers stand in their shortest form",
+        "transport/survey",
+        "number >= least if kind == NEGATIVE else number < least",
+        "False",
+        "TRANSPORT-25",
+    ),
+    Mutation(
+        "floats have 64 bits",
+        "transport/survey",
+        "    0xCB: (FLOAT, 8, 0),\n",
+        "    0xCB: (FLOAT, 8, 0),\n    0xCA: (FLOAT, 4, 0),\n",
+        "TRANSPORT-25",
+    ),
     Mutation(
         "the reply is a part of the history",
         "lifecycle/turns",

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
-from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,25 +14,11 @@ from hypothesis import strategies as st
 from conformance.oracles import positions as oracle
 from conformance.suite.positions_cases import regrid
 from conformance.world.mrope import LAYOUTS, QWEN2_5_VL, QWEN2_VL, QWEN3_VL, Medium, Script, image, video, write
-from conformance.world.torchvision_cpu import complete_torchvision
 from fuzz.search import SEARCH
 from fuzz.strategies.scripts import media
 from reference import positions as right
 from reference.items import Item, Modality, MropeLayout, Span, UnknownField
-
-OWNERS = {
-    "qwen2_vl": "Qwen2VLModel",
-    "qwen2_5_vl": "Qwen2_5_VLModel",
-    "qwen3_vl": "Qwen3VLModel",
-    "glm4v": "Glm4vModel",
-}
-
-
-@cache
-def owner(family: str) -> Any:
-    """The class of transformers' model."""
-    complete_torchvision()
-    return getattr(import_module(f"transformers.models.{family}.modeling_{family}"), OWNERS[family])
+from tests.owners import owner
 
 
 def of_transformers(script: Script) -> tuple[np.ndarray, int]:

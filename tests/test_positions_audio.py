@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
-from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,22 +13,11 @@ from hypothesis import given
 from conformance.oracles import positions as oracle
 from conformance.suite.positions_audio_cases import FILMS, IN_PIECES, RECORDINGS
 from conformance.world.mrope import QWEN2_5_OMNI, QWEN3_OMNI, Film, Script, audio, film, write
-from conformance.world.torchvision_cpu import complete_torchvision
 from fuzz.search import SEARCH
 from fuzz.strategies.films import films
 from reference import positions as right
 from reference.items import Item, Modality, MropeLayout, Span
-
-OWNERS = {
-    "qwen2_5_omni": "Qwen2_5OmniPreTrainedModelForConditionalGeneration",
-    "qwen3_omni_moe": "Qwen3OmniMoePreTrainedModelForConditionalGeneration",
-}
-
-
-@cache
-def owner(family: str) -> Any:
-    complete_torchvision()
-    return getattr(import_module(f"transformers.models.{family}.modeling_{family}"), OWNERS[family])
+from tests.owners import owner
 
 
 def of_transformers(script: Script) -> tuple[np.ndarray, int]:

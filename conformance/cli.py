@@ -1,4 +1,4 @@
-"""The command line: run, fuzz, accept, list, quirks, explain, new-adapter.
+"""The command line: run, fuzz, faults, accept, list, quirks, explain, new-adapter.
 
 What needs an engine or the rules themselves is imported by the commands that do, so that the others answer at once.
 """
@@ -96,6 +96,28 @@ def fuzz(
     selection = replace(proving.selection_of(subject, profile, stage, requirement, None), but=frozenset(entries))
     session = Session(subject, engine, selection, limit_s=proving.positive(limit), effort=Effort(times, seed))
     proving.deliver(proving.prove(session, {}, proving.ROOMS_WITH_SEARCHES), json_file, html_file, junit_file, verbose)
+
+
+@app.command()
+def faults(
+    engine: EngineName = "reference",
+    transfers: Annotated[int, typer.Option(min=1, help="How many transfers, in each of which a process is killed.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Whom to kill, and when, is drawn from it.")] = 0,
+) -> None:
+    """Kill senders and readers in the middle of transfers, and look what is lost, hangs or is left in shared memory.
+
+    Exit status: 0 nothing, 1 something, 2 usage.
+    """
+    from conformance import proving
+    from conformance.faults import run as kill
+    from conformance.faults import table
+
+    subject, _ = proving.subject_of(engine, None, False)
+    if not callable(getattr(subject, "open_channel", None)):
+        refuse(f"{engine} has no method open_channel: there are no transfers to be hit")
+    tallies = dict(kill(subject, transfers, seed))
+    out.print(table(tallies))
+    raise typer.Exit(0 if all(one.holds for one in tallies.values()) else 1)
 
 
 @app.command()

@@ -36,7 +36,7 @@ class NanIsNan(Channel):
         return super()._place(value, copies, where)
 
 
-@quirk("memory-as-it-lies", replaces="open_channel", bugs=(), caught_by=("TRANSPORT-31",))
+@quirk("bytes-from-the-first-on", replaces="open_channel", bugs=(), caught_by=("TRANSPORT-31",))
 class MemoryAsItLies(Channel):
     """The bytes from the first element on are sent, whatever the strides: a transposed picture arrives torn."""
 
@@ -44,8 +44,8 @@ class MemoryAsItLies(Channel):
         if isinstance(value, torch.Tensor) and value.numel() and not value.is_conj():
             storage = value.untyped_storage()
             bare = torch.empty(0, dtype=value.dtype).set_(storage)
-            value = bare[value.storage_offset() :][: value.numel()]
-            value = value if not len(value) % 64 else value.flatten()
+            lying = bare[value.storage_offset() :][: value.numel()]
+            value = lying.reshape(value.shape) if len(lying) == value.numel() else value
         return super()._place(value, copies, where)
 
 

@@ -28,8 +28,8 @@ HEAD = struct.Struct("<I")
 class Pipe:
     """One end of a conversation of two processes. What is said is JSON, or bytes."""
 
-    def __init__(self, reading: int, writing: int) -> None:
-        self._reading, self._writing = reading, writing
+    def __init__(self, reading: int, writing: int, *, patience_s: float = PATIENCE_S) -> None:
+        self._reading, self._writing, self._patience_s = reading, writing, patience_s
 
     def say(self, value: Any) -> None:
         """Say something. Nothing happens when nobody is there to hear it."""
@@ -52,7 +52,7 @@ class Pipe:
     def _read(self, count: int) -> bytes:
         data = b""
         while len(data) < count:
-            if not select.select([self._reading], [], [], PATIENCE_S)[0]:
+            if not select.select([self._reading], [], [], self._patience_s)[0]:
                 raise TimeoutError
             part = os.read(self._reading, count - len(data))
             if not part:

@@ -207,7 +207,9 @@ class Router:
         return 0, ()
 
     def _enter(self, rank: int) -> None:
-        """Put what a rank has to do now into the heap."""
+        """Put what a rank has to do now into the heap, if anybody asks for it."""
+        if self._policy in ("round robin", "bootstrap room"):
+            return
         replica = self._ranks[rank]
         replica.version += 1
         self._choices += 1

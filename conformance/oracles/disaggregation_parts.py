@@ -164,11 +164,12 @@ class PlainReceiver:
         if is_repeated or isinstance(rows, Exception) or (part >= len(right) or parts != len(right)):
             self.bad[id] = ValueError("it cannot be computed")
             return
-        expected = torch.cat([encoded(self.prompts[id].items[n]) for n in right[part]])
-        if rows.shape != expected.shape or rows.dtype != expected.dtype:
+        before = [(other.shape[1], other.dtype) for _, other, _ in self.came[id]][:1]
+        count = sum(self.prompts[id].items[n].token_count for n in right[part])
+        if len(rows) != count or before not in ([], [(rows.shape[1], rows.dtype)]):
             self.bad[id] = ValueError("it does not fit")
             return
-        self.came[id].append((part, rows, bool(fields)))
+        self.came[id].append((part, rows.clone(), bool(fields)))
 
     def fail(self, id: str, error: Exception) -> None:
         if id in self.came:
@@ -195,14 +196,17 @@ class PlainReceiver:
         return sum(rows.nbytes for id, parts in self.came.items() if id not in self.bad for _, rows, _ in parts)
 
     def _whole(self, id: str, right: list[list[int]]) -> list[Item]:
-        """Each item as one process would have it: its rows are those of the encoder, whatever arrived."""
+        """Each item with its embedding, or with the next of the rows of its part that have no owner yet."""
+        rows = {part: list(came) for part, came, _ in self.came[id]}
         told = {n for part, _, has_fields in self.came[id] if has_fields for n in right[part]}
+        owners = {n: part for part, numbers in enumerate(right) for n in numbers}
         items = []
         for number, item in enumerate(self.prompts[id].items):
-            fields = found_out(item) if number in told else {}
-            items.append(
-                Item(modality=item.modality, spans=item.spans, embedding=encoded(item), identity=item.identity, fields=fields)
-            )
+            mine = item.embedding
+            if number in owners:
+                mine = torch.stack([rows[owners[number]].pop(0) for _ in range(item.token_count)])
+            known: dict[str, Any] = {"identity": item.identity, "fields": found_out(item) if number in told else {}}
+            items.append(Item(modality=item.modality, spans=item.spans, embedding=mine, **known))
         return items
 
     def _forget(self, id: str) -> None:

@@ -6,11 +6,19 @@ that an entry in the list of known failures rests on more than the suite's word.
 """
 
 import io
+import socket
 import sys
+import threading
+import time
 import wave
 import zlib
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -126,6 +134,60 @@ def heard(file: io.BytesIO) -> list[float]:
     return values
 
 
+def movie(frames: Any, codec: str = "rawvideo", container: str = "avi", rate: int = 25) -> bytearray:
+    """A video with these frames, [n, height, width, 3]."""
+    library: Any = import_module("av")
+    file = io.BytesIO()
+    with library.open(file, "w", format=container) as writer:
+        stream = writer.add_stream(codec, rate=rate)
+        stream.height, stream.width = frames.shape[1:3]
+        stream.pix_fmt = "bgr24" if codec == "rawvideo" else "rgb24"
+        for frame in frames:
+            writer.mux(stream.encode(library.VideoFrame.from_ndarray(frame, format="rgb24")))
+        writer.mux(stream.encode(None))
+    return bytearray(file.getvalue())
+
+
+def watched(data: bytes | bytearray, **options: Any) -> tuple[Any, dict[str, Any]]:
+    """The frames of a video through OpenCV, and what is known of it."""
+    pictures = named("multimodal.media.image:ImageMediaIO")()
+    loaded = named("multimodal.media.video:VideoMediaIO")(pictures, num_frames=-1, **options).load_bytes(bytes(data))
+    frames, about = loaded.media
+    return frames, about
+
+
+def loader() -> Any:
+    """A loader of pictures that gives the bytes that it gets."""
+    base = named("multimodal.media.image:ImageMediaIO")
+    return type("Bytes", (base,), {"load_bytes": lambda self, data: data})()
+
+
+def connector(connection: Any = None, **settings: Any) -> Any:
+    return named("multimodal.media.connector:MediaConnector")(connection=connection, **settings)
+
+
+def served(url: str, *answers: tuple[int, str, bytes], **settings: Any) -> tuple[list[str], bytes]:
+    """What is asked for, and what is loaded, when servers answer like this in turn: a status, where to go, and a body."""
+    library: Any = import_module("requests")
+    asked: list[str] = []
+
+    class Servers(library.adapters.BaseAdapter):  # type: ignore[misc]
+        def send(self, request: Any, **options: Any) -> Any:
+            response = library.Response()
+            response.status_code, location, body = answers[len(asked)]
+            response.headers.update({"Location": location} if location else {})
+            response.raw, response.url, response.request = io.BytesIO(body), request.url, request
+            asked.append(request.url)
+            return response
+
+        def close(self) -> None:
+            pass
+
+    connection = named("connections:HTTPConnection")()
+    connection.get_sync_client().mount("http://", Servers())
+    return asked, connector(connection, **settings).load_from_url(url, loader())
+
+
 def proposed(*ids: int) -> list[int]:
     """What is proposed behind these ids: up to four that followed one to three of the last ones."""
     lookup = named("v1.spec_decode.ngram_proposer:_find_longest_matched_ngram_and_propose_tokens")
@@ -133,6 +195,7 @@ def proposed(*ids: int) -> list[int]:
     return proposals
 
 
+FRAMES = np.random.default_rng(0).integers(0, 256, (3, 16, 16, 3), dtype=np.uint8)
 REFUSED = "VLLMValidationError"
 QWEN2 = "qwen2_vl:Qwen2VLForConditionalGeneration"
 QWEN2_5 = "qwen2_5_vl:Qwen2_5_VLForConditionalGeneration"
@@ -169,6 +232,93 @@ def missing_rows() -> bool:
     return pixels(png(1, 2, 8, 2, b"\0\1\2\3")) == [[[1, 2, 3]], [[0, 0, 0]]]
 
 
+@fails("MEDIA-16", "MEDIA-31")
+def data_in_base64_alone() -> bool:
+    """A data URI that is percent-encoded, or says BASE64, is refused, with an error that is no ValueError."""
+    urls = ("data:,a", "data:;BASE64,YQ==")
+    return {error(partial(connector().load_from_url, url, loader())) for url in urls} == {"NotImplementedError"}
+
+
+@fails("MEDIA-19")
+def any_address() -> bool:
+    """Whatever address stands in a URL is connected to, and no name is looked up before a connection is made."""
+    inside = ("http://127.0.0.1/cat", "http://169.254.169.254/cat", "http://[::ffff:10.0.0.1]/cat")
+    return [served(url, (200, "", b"secret")) for url in inside] == [([url], b"secret") for url in inside]
+
+
+@fails("MEDIA-20")
+def redirects_unchecked() -> bool:
+    """Where a URL redirects is not looked at: to a host that is not allowed, 30 times, and nowhere."""
+    away, inside = (302, "http://10.0.0.1/cat", b""), (200, "", b"secret")
+    urls, content = served("http://media.example/cat", away, inside, allowed_media_domains=["media.example"])
+    many = served("http://media.example/", *[(302, "http://media.example/", b"")] * 30, inside)
+    return (urls[1], content) == ("http://10.0.0.1/cat", b"secret") and len(many[0]) == 31
+
+
+@fails("MEDIA-21")
+def odd_urls() -> bool:
+    """URLs with user names, backslashes, line breaks and numbers for hosts are fetched."""
+    odd = ("http://media.example@inside.example/", "http://inside.example\\@media.example/", "http://2130706433/")
+    return [served(url, (200, "", b"a"))[1] for url in odd] == [b"a"] * 3
+
+
+@fails("MEDIA-22")
+def ports_and_no_hosts() -> bool:
+    """An empty list of hosts is none, and any port of a host is allowed."""
+    asked = served("http://media.example:22/cat", (200, "", b"a"), allowed_media_domains=[])
+    return asked == (["http://media.example:22/cat"], b"a")
+
+
+@fails("MEDIA-24", "MEDIA-29")
+def files_and_data_of_any_length() -> bool:
+    """The limit of a download is none of a data URI, and none of a file."""
+    envs = vllm_cpu.module("vllm.envs")
+    with TemporaryDirectory() as folder, patch.object(envs, "VLLM_MAX_MEDIA_DOWNLOAD_SIZE_MB", 2**-20, create=True):
+        (Path(folder) / "cat").write_bytes(b"cat")
+        load = connector(allowed_local_media_path=folder).load_from_url
+        sizes = [len(load(url, loader())) for url in (f"file://{folder}/cat", "data:;base64,Y2F0")]
+        return sizes == [3, 3] and error(lambda: served("http://media.example/", (200, "", b"cat"))) != ""
+
+
+@fails("MEDIA-25")
+def parts_of_media() -> bool:
+    """A part of a medium, status 206, is taken for the whole."""
+    return served("http://media.example/cat", (206, "", b"c"))[1] == b"c"
+
+
+@fails("MEDIA-26")
+def drop_by_drop() -> bool:
+    """The time limit is one of each read: a server that sends a byte now and then is waited for."""
+    with socket.create_server(("127.0.0.1", 0)) as door:
+
+        def serve() -> None:
+            with door.accept()[0] as link:
+                link.recv(4096)
+                for byte in b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n123456789":
+                    time.sleep(0.01)
+                    link.sendall(bytes([byte]))
+
+        threading.Thread(target=serve, daemon=True).start()
+        connection = named("connections:HTTPConnection")()
+        connection.get_sync_client().trust_env = False
+        started = time.monotonic()
+        content = connection.get_bytes(f"http://127.0.0.1:{door.getsockname()[1]}/", timeout=0.1)
+    return bool(content == b"123456789" and time.monotonic() - started > 0.3)
+
+
+@fails("MEDIA-30", "MEDIA-31")
+def errors_of_files_and_servers() -> bool:
+    """What is wrong with a file or a server is told as it happens: a RuntimeError, an IsADirectoryError, a HTTPError."""
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "deep").mkdir()
+        load = connector(allowed_local_media_path=folder).load_from_url
+        errors = [error(lambda: connector().load_from_url("file:///cat", loader()))]
+        errors += [error(lambda: load(f"file://{folder}/deep", loader()))]
+    with patch.object(vllm_cpu.module("vllm.envs"), "VLLM_MEDIA_FETCH_MAX_RETRIES", 1, create=True):
+        errors += [error(lambda: served("http://media.example/cat", (500, "", b"")))]
+    return errors == ["RuntimeError", "IsADirectoryError", "HTTPError"]
+
+
 @fails("MEDIA-37")
 def nothing_to_show() -> bool:
     """Of a video without frames the first one is shown; a rate of 0 or below counts as none."""
@@ -177,6 +327,60 @@ def nothing_to_show() -> bool:
     sample = named("multimodal.video:VideoBackend").compute_frames_index_to_sample
     rates = [sample(source(2, 1.0, 2.0), target(num_frames=-1, fps=rate, max_duration=9)) for rate in (0, -2)]
     return sample(source(0, 1.0, 0.0), target(num_frames=8, fps=2, max_duration=9)) == [0] and rates == [[0, 1]] * 2
+
+
+@fails("MEDIA-44")
+def times_by_number() -> bool:
+    """A frame's time is its number by the mean rate: of when a file shows its frames nothing is kept."""
+    _, about = watched(movie(FRAMES))
+    info = named("model_executor.models.qwen3_vl:Qwen3VLProcessingInfo")
+    known = {"total_num_frames", "fps", "duration", "video_backend", "frames_indices", "do_sample_frames"}
+    times: list[float] = info._calculate_timestamps(None, [0, 1, 50], 25.0, 1)
+    return set(about) <= known and times == [0.0, 0.04, 2.0]
+
+
+@fails("MEDIA-45")
+def mirrored_films() -> bool:
+    """A display matrix that mirrors is followed as one that turns: left and right changed, a film is upside down as well."""
+    film = movie(FRAMES, "qtrle", "mov")
+    start = film.index(b"tkhd") + 44
+
+    def shown(a: int, d: int) -> Any:
+        numbers = (a, 0, 0, 0, d, 0, 0, 0, 1 << 14)
+        film[start : start + 36] = b"".join((number << 16).to_bytes(4, signed=True) for number in numbers)
+        return watched(film)[0]
+
+    return all(bool((shown(-1, d) == FRAMES[:, ::-1, ::-1]).all()) for d in (-1, 1))
+
+
+@fails("MEDIA-46")
+def frames_that_a_header_claims() -> bool:
+    """Of a video whose header claims one frame, one is shown."""
+    film = movie(FRAMES)
+    for place in (film.index(b"avih") + 24, film.index(b"strh") + 40):
+        film[place : place + 4] = (1).to_bytes(4, "little")
+    frames, about = watched(film)
+    return (len(frames), about["total_num_frames"]) == (1, 1)
+
+
+@fails("MEDIA-47")
+def pictures_as_videos() -> bool:
+    """A still picture is a video of one frame."""
+    return len(watched(png(2, 2, 8, 2, bytes([0, 1, 2, 3, 4, 5, 6] * 2)))[0]) == 1
+
+
+@fails("MEDIA-48")
+def frames_that_are_not_there() -> bool:
+    """Of a video of three frames that ends within the last one two are shown, and three counted."""
+    film = movie(FRAMES)
+    frames, about = watched(film[: film.index(b"idx1") - FRAMES[0].size // 2])
+    return (len(frames), about["total_num_frames"], about["duration"]) == (2, 3, 3 / 25)
+
+
+@fails("MEDIA-50")
+def videos_of_any_length() -> bool:
+    """A video of three seconds is shown, though one second is the limit; there is none for the frames of the source."""
+    return len(watched(movie(FRAMES, rate=1), max_duration=1)[0]) == 3
 
 
 @fails("MEDIA-53", "MEDIA-58", "MEDIA-59", "MEDIA-61")

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from conformance.adapters import vllm_cpu
+from conformance.adapters import vllm_fetching as fetching
 from conformance.adapters import vllm_items as translate
 from conformance.adapters import vllm_media as media
 from conformance.adapters import vllm_processors as processors
@@ -25,7 +26,7 @@ from conformance.adapters import vllm_scheduling as scheduling
 from conformance.adapters import vllm_steps as steps
 from conformance.engine import Profile, Traits
 from conformance.protocol.encoding import Encoder
-from conformance.protocol.media import Clip, Colour
+from conformance.protocol.media import Clip, Colour, DecodedVideo, FetchPolicy, VideoLimits
 from conformance.protocol.prefix_cache import Namespace
 from conformance.protocol.preprocessing import Options
 from conformance.protocol.processors import Module
@@ -61,9 +62,17 @@ class VllmEngine:
         """`ImageMediaIO.load_bytes`."""
         return media.decode_image(data, background, max_pixels)
 
+    def fetch_media(self, reference: str, policy: FetchPolicy) -> bytes:
+        """`MediaConnector.load_from_url`."""
+        return fetching.fetch_media(reference, policy)
+
     def sample_frames(self, clip: Clip, rate: float | None, max_frames: int) -> tuple[list[int], list[float]]:
         """`VideoBackend`, and the times that Qwen3-VL makes of its numbers."""
         return media.sample_frames(self._vllm, clip, rate, max_frames)
+
+    def decode_video(self, data: bytes, rate: float | None, max_frames: int, limits: VideoLimits) -> DecodedVideo:
+        """`VideoMediaIO`, through OpenCV."""
+        return media.decode_video(self._vllm, data, rate, max_frames, limits)
 
     def decode_audio(self, data: bytes, target_rate: int, max_duration_s: float) -> NDArray[np.float32]:
         """`load_audio` through PyAV, and the data parser, which resamples through PyAV."""

@@ -9,6 +9,7 @@ and nothing of vLLM itself is replaced:
 3. Its log is quiet: it reports that its compiled part does not load, which no part of the pipeline needs, and what it refuses.
 """
 
+import base64
 import logging
 import os
 from dataclasses import dataclass
@@ -23,15 +24,15 @@ from conformance.world.torchvision_cpu import complete_torchvision
 VERSION = "0.33.0"
 """The version whose imports `REPLACEABLE` lists."""
 
-NEEDED = ("vllm", "msgspec")
+NEEDED = ("vllm", "msgspec", "requests")
 """What has to be installed beside what mmproof itself needs."""
 
 REPLACEABLE = (
     "aiohttp", "cbor2", "cloudpickle", "compressed_tensors", "einops", "fastapi", "llguidance", "mistral_common", "openai",
-    "openai_harmony", "numba", "partial_json_parser", "prometheus_client", "psutil", "pybase64", "requests", "urllib3",
-    "uvloop", "xgrammar", "zmq",
+    "openai_harmony", "numba", "partial_json_parser", "prometheus_client", "psutil", "pybase64", "uvloop",
+    "xgrammar", "zmq",
 )  # fmt: skip
-"""The packages that vLLM imports and its multimodal input pipeline never calls, numba apart."""
+"""The packages that vLLM imports and its multimodal input pipeline never calls, but for numba and pybase64."""
 
 
 def _as_it_is(*functions: Any, **options: Any) -> Any:
@@ -40,13 +41,14 @@ def _as_it_is(*functions: Any, **options: Any) -> Any:
 
 
 VALUES = {
+    "pybase64.b64decode": base64.b64decode,
     "numba.jit": _as_it_is,
     "numba.njit": _as_it_is,
     "numba.prange": range,
     "numba.get_num_threads": lambda: 1,
     "numba.set_num_threads": lambda count: None,
 }
-"""numba makes the same function faster."""
+"""numba and pybase64 make the same functions faster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ def prepare() -> Vllm:
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise EngineNotLoaded(
             f"vLLM cannot be run, {' and '.join(missing)} are not installed; on a CPU its multimodal functions need no more "
-            f"than `pip install --no-deps vllm=={VERSION} msgspec` adds"
+            f"than `pip install --no-deps vllm=={VERSION} msgspec requests urllib3 certifi charset-normalizer` adds"
         )
     os.environ.setdefault("VLLM_TARGET_DEVICE", "cpu")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from conformance.adapters import vllm_cpu
 from conformance.adapters.vllm_cpu import Vllm
-from conformance.protocol.media import Clip, Colour
+from conformance.protocol.media import Clip, Colour, DecodedVideo, VideoLimits
 
 
 def decode_image(data: bytes, background: Colour, max_pixels: int) -> NDArray[np.uint8]:
@@ -39,6 +39,18 @@ def sample_frames(vllm: Vllm, clip: Clip, rate: float | None, max_frames: int) -
     indices = [clip.first + frame for frame in backend.compute_frames_index_to_sample(source, target)]
     info: Any = vllm.qwen3_vl.Qwen3VLProcessingInfo
     return indices, info._calculate_timestamps(None, indices, clip.fps, 1)
+
+
+def decode_video(vllm: Vllm, data: bytes, rate: float | None, max_frames: int, limits: VideoLimits) -> DecodedVideo:
+    """`VideoMediaIO.load_bytes`, through OpenCV, and the times of Qwen3-VL. Of the limits it has that of a frame's pixels."""
+    pictures = vllm_cpu.module("vllm.multimodal.media.image").ImageMediaIO()
+    chosen = {"num_frames": max_frames, "fps": -1 if rate is None else rate}
+    loader = vllm_cpu.module("vllm.multimodal.media.video").VideoMediaIO(pictures, **chosen)
+    with patch.object(vllm_cpu.module("vllm.envs"), "VLLM_MAX_IMAGE_PIXELS", limits.max_pixels, create=True):
+        frames, metadata = loader.load_bytes(data).media
+    indices, fps = metadata["frames_indices"], metadata["fps"]
+    times = vllm.qwen3_vl.Qwen3VLProcessingInfo._calculate_timestamps(None, indices, fps, 1)
+    return DecodedVideo(frames, indices, times, fps, metadata["total_num_frames"])
 
 
 def decode_audio(vllm: Vllm, data: bytes, target_rate: int, max_duration_s: float) -> NDArray[np.float32]:

@@ -41,6 +41,8 @@ def test_a_file_beyond_the_byte_limit_is_not_opened() -> None:
     ("name", "message"),
     [
         ("text", "the data are no picture of a known format; these are BMP, GIF, JPEG, PNG, TIFF, WEBP"),
+        ("tiff-header-alone", "the picture cannot be decoded: its data are damaged or end early"),
+        ("header-alone", "the picture cannot be decoded: its data are damaged or end early"),
         ("pixels-cut-off", "the picture cannot be decoded: its data are damaged or end early"),
     ],
 )

@@ -59,7 +59,7 @@ class VideoLimits:
     max_duration_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DecodedVideo:
     """The frames that are shown, and the video that they are from.
 
@@ -73,6 +73,9 @@ class DecodedVideo:
     times: Sequence[float]
     fps: float
     length: int
+
+    def __repr__(self) -> str:
+        return f"DecodedVideo({list(self.pixels.shape)} of {self.length} frames, {self.fps:g} a second, indices={self.indices})"
 
 
 def frames_and_times(value: Any) -> tuple[tuple[int, ...], tuple[float, ...]]:

@@ -149,6 +149,16 @@ def inks_are_lights(data: bytes, background: Colour, max_pixels: int) -> Pixels:
     return np.array(picture)[..., :3] if picture.mode == "CMYK" else pixels
 
 
+@quirk("stored-inks-are-taken-as-they-are", replaces="decode_image", bugs=(), caught_by=("MEDIA-08",))
+def inks_of_adobe(data: bytes, background: Colour, max_pixels: int) -> Pixels:
+    """Nobody knows that Adobe's programs store in a JPEG how much ink is missing: its pictures come as negatives."""
+    pixels = right.decode_image(data, background, max_pixels)
+    picture = Image.open(BytesIO(data))
+    if picture.format != "JPEG" or picture.mode != "CMYK":
+        return pixels
+    return right.to_pixels(Image.fromarray(255 - np.array(picture), "CMYK"), background)
+
+
 @quirk("cut-off-pictures-filled", replaces="decode_image", bugs=("M03",), caught_by=("MEDIA-09", "MEDIA-10"))
 def cut_off_filled(data: bytes, background: Colour, max_pixels: int) -> Pixels:
     """Pillow is told to put up with data that end early; what is missing is grey or black."""

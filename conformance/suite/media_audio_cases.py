@@ -8,7 +8,20 @@ from conformance.cases import Exact
 from conformance.oracles.media_films import mean_of_channels
 from conformance.world.films import film
 from conformance.world.picture_files import jpeg
-from conformance.world.recordings import FLOATS, Recording, aiff, big_endian, flac, floats, matroska, packed, recording, wav
+from conformance.world.recordings import (
+    FLOATS,
+    Recording,
+    aiff,
+    big_endian,
+    flac,
+    floats,
+    matroska,
+    packed,
+    recording,
+    rf64,
+    units,
+    wav,
+)
 
 RATE = 16_000
 
@@ -57,6 +70,7 @@ SCALED = {f"wav-of-{bits}-bits": exact(recording(rows, bits)) for bits, rows in 
     "flac": exact(flac(RAMP)),
     "aiff": exact(aiff([[value] for value in RAMP[:50]])),
     "matroska": exact(matroska([[value] for value in RAMP])),
+    "wav-of-64-bit-lengths": exact(rf64([[value] for value in RAMP])),
     "one-sample": exact(recording([[-5]])),
     "longer-than-a-block": exact(recording([[n * 7919 % 65536 - 32768] for n in range(5000)])),
     "from-a-pipe": Exact(
@@ -148,6 +162,8 @@ CUT_OFF = {
     "promises-much": Exact(
         wav(packed([1, 2, 3], 16), bits=16, length=1 << 30), mean_of_channels([[n / 2**15] for n in (1, 2, 3)])
     ),
+    "aiff": Exact(aiff([[n] for n in RAMP]).data[:900], mean_of_channels(units(RAMP))),
+    "wav-of-64-bit-lengths": Exact(rf64(RAMP).data[:900], mean_of_channels(units(RAMP))),
     "flac": Exact(flac(RAMP).data[:-60], mean_of_channels(flac(RAMP).samples)),
 }
 BIG_ENDIAN = {f"{bits}-bits": exact(big_endian(recording(rows, bits), bits)) for bits, rows in ENDS.items() if bits > 8} | {

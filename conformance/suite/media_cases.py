@@ -20,6 +20,7 @@ from conformance.world.picture_files import (
     chunk,
     encoded,
     exif,
+    ink_jpeg,
     interlaced_png,
     jpeg,
     png,
@@ -202,10 +203,26 @@ INKS = {
     "half-black": ((0, 0, 0, 127), (128, 128, 128)),
     "all-inks": ((255, 255, 255, 255), (0, 0, 0)),
 }
-CMYK = {
-    name: Exact(tiff(2, 1, bytes(inks * 2), channels=4, photometric=5), pixels([colour, colour]))
-    for name, (inks, colour) in INKS.items()
+STORED = {
+    "without-a-colour": ((0, 128, 128, 255), (255, 255, 255)),
+    "all-inks-but-black": ((255, 128, 128, 255), (0, 0, 0)),
+    "grey": ((100, 128, 128, 255), (155, 155, 155)),
+    "half-black": ((0, 128, 128, 128), (128, 128, 128)),
+    "green": ((100, 128, 228, 255), (15, 226, 155)),
 }
+"""What a JPEG of the kind YCCK stores: red is 255 - (100 + 1.402 * 100), and so on."""
+
+CMYK = (
+    {
+        name: Exact(tiff(2, 1, bytes(inks * 2), channels=4, photometric=5), pixels([colour, colour]))
+        for name, (inks, colour) in INKS.items()
+    }
+    | {
+        f"jpeg-{name}": Exact(ink_jpeg([255 - ink for ink in inks], 0), pixels(*[[colour] * 16] * 8))
+        for name, (inks, colour) in INKS.items()
+    }
+    | {f"ycck-{name}": Exact(ink_jpeg(stored, 2), pixels(*[[colour] * 16] * 8)) for name, (stored, colour) in STORED.items()}
+)
 
 WHOLE = png(3, 2, RGB, ROWS)
 FLIPPED = bytearray(WHOLE)
@@ -227,6 +244,7 @@ DAMAGED = {
     "gif-header-alone": LOSSLESS["gif"].given[:13],
     "bmp-cut-off": LOSSLESS["bmp"].given[:-6],
     "tiff-cut-off": LOSSLESS["tiff"].given[:-30],
+    "tiff-header-alone": LOSSLESS["tiff"].given[:8],
 }
 SHORT = {
     "half-of-the-rows": png(3, 2, RGB, ROWS[:1]),

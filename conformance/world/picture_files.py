@@ -48,6 +48,18 @@ def jpeg(width: int, height: int) -> bytes:
     return encoded(Image.frombytes("RGB", (width, height), ramp), "JPEG", quality=90)
 
 
+def ink_jpeg(values: Sequence[int], transform: int) -> bytes:
+    """A JPEG file of 16 x 8 pixels with these four stored values each, as Adobe's programs write CMYK: 255 is no ink.
+
+    transform: 0, they are cyan, magenta, yellow and black; 2, the first three are stored as luminance and two differences
+    of colour, of which 128 is none (YCCK). Coefficients of a flat picture are exact at the best quality.
+    """
+    flat = Image.new("CMYK", (16, 8), tuple(255 - value for value in values))
+    file = bytearray(encoded(flat, "JPEG", quality=100, subsampling=0))
+    file[file.index(b"Adobe\0") + 11] = transform
+    return bytes(file)
+
+
 def with_exif(jpeg_file: bytes, orientation: int) -> bytes:
     """A JPEG file with EXIF data directly after its first marker; the compressed pixels stay the same."""
     notes = b"Exif\0\0" + exif(orientation)

@@ -74,6 +74,15 @@ def aiff(rows: Sequence[Sequence[int]]) -> Recording:
     return Recording(b"FORM" + struct.pack(">I", len(body)) + body, units(rows))
 
 
+def rf64(rows: ArrayLike, bits: int = 16) -> Recording:
+    """The same WAV file with its length in 64 bits, as files of more than 4 GiB have it."""
+    one = recording(rows, bits)
+    held = len(one.data) - 44
+    lengths = b"ds64" + struct.pack("<IQQQI", 28, held + 72, held, len(one.samples), 0)
+    unknown = struct.pack("<I", 0xFFFFFFFF)
+    return one._replace(data=b"RF64" + unknown + b"WAVE" + lengths + one.data[12:36] + b"data" + unknown + one.data[44:])
+
+
 def flac(values: Sequence[int], rate: int = 16_000) -> Recording:
     """A FLAC file of 16 bits, one channel."""
     data = sound("flac", "flac", np.array(values, dtype=np.int16)[:, None], rate)

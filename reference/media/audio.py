@@ -5,25 +5,26 @@
 2. One channel is the mean of all, whatever they are called: nothing is left out and nothing counts more.
 3. Everything up to here is computed in double precision and rounded once.
 4. The rate is changed last (`reference.media.resampling`); a recording at the right rate keeps its samples.
-5. Samples are counted, not believed, and bounded while they arrive. A WAV file that promises more than it holds is an
-   error; one that was written to a pipe promises nothing.
+5. Samples are counted, not believed, and bounded while they arrive. A file that promises more than it holds is an error
+   (`reference.media.chunks`), and Vorbis ends where its last page says (`reference.media.ogg`).
 6. A WAV file whose numbers are big-endian (RIFX) is refused: FFmpeg reads its header so, but its samples from the wrong
    end, and a voice becomes noise.
 
 Source: RFC 2361 and Microsoft's multimedia programming interface (1991) for WAV. Disagreements: libswresample
 (SGLang 0.5.23 for containers, vLLM 0.33 with PyAV where the rate changes, torchcodec) adds two channels and divides by the
 root of two, mixes more by weights for loudspeakers, and leaves out the bass channel; soundfile and librosa's users take the
-mean. Limits: of Vorbis in a single page FFmpeg gives whole blocks, some hundred samples more or fewer than the file states.
+mean.
 """
 
-import struct
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reference.media.chunks import check_byte_order, check_sound_is_whole
 from reference.media.containers import MAX_BYTES, decoded
 from reference.media.errors import MediaError
+from reference.media.ogg import KEEP_ALL, LARGEST_BLOCK, recording_length, to_skip, vorbis_granules
 from reference.media.resampling import resample
 
 Samples = NDArray[np.float32]
@@ -33,8 +34,6 @@ SCALES = {"u8": (128, 1 << 7), "s16": (0, 1 << 15), "s32": (0, 1 << 31), "s64": 
 
 MAX_RATE = 768_000
 MAX_SAMPLES = 1 << 26
-UNKNOWN = 0x7FFF0000
-"""Lengths of this and more are those of a WAV file that was written to a pipe, and could not know its own."""
 
 
 def decode_audio(
@@ -53,8 +52,8 @@ def decode_audio(
     """
     if not 1 <= target_rate <= MAX_RATE:
         raise MediaError(f"a rate of {target_rate} samples a second cannot be made; it is between 1 and {MAX_RATE}")
-    _check_byte_order(data)
-    _check_wav_length(data)
+    check_byte_order(data)
+    check_sound_is_whole(data)
     samples, rate = _read(data, max_duration_s, max_samples, max_bytes)
     if not np.isfinite(samples).all():
         raise MediaError("the recording has samples that are no finite numbers")
@@ -65,20 +64,26 @@ def decode_audio(
 
 def _read(data: bytes, max_duration_s: float, max_samples: int, max_bytes: int) -> tuple[Samples, int]:
     """The samples of one channel, and how many are in a second."""
-    with decoded(data, lambda container: next(iter(container.streams.audio), None), max_bytes) as (stream, frames):
-        rate, count, parts = stream.rate, 0, []
+    granules = vorbis_granules(data)
+    options, spare = (KEEP_ALL, LARGEST_BLOCK) if granules else ({}, 0)
+    with decoded(data, lambda container: next(iter(container.streams.audio), None), max_bytes, **options) as (stream, frames):
+        rate, count, length, first, parts = stream.rate, 0, 0, None, []
         if not 1 <= (rate or 0) <= MAX_RATE:
             raise MediaError(f"the recording has {rate} samples a second; between 1 and {MAX_RATE} are taken")
+        most = min(max_duration_s * rate, max_samples)
         for frame in frames:
             if frame.sample_rate != rate or frame.is_corrupt:
                 raise MediaError("the rate of the recording changes, or a part of it is damaged")
-            count += frame.samples
-            if count > min(max_duration_s * rate, max_samples):
+            skipped = to_skip(frame) if granules else 0
+            first = frame.pts + skipped if first is None and frame.pts is not None else first
+            count += frame.samples - skipped
+            length = recording_length(granules, first, count)
+            if length > most or count > most + spare:
                 raise MediaError(f"the recording is longer than {max_duration_s} seconds or {max_samples} samples")
-            parts.append(one_channel(frame))
+            parts.append(one_channel(frame)[skipped:])
     if not count:
         raise MediaError("the recording has no samples")
-    return np.concatenate(parts), rate
+    return np.concatenate(parts)[:length], rate
 
 
 def one_channel(frame: Any) -> Samples:
@@ -92,22 +97,3 @@ def one_channel(frame: Any) -> Samples:
     with np.errstate(over="ignore", invalid="ignore"):  # what is no finite number is told by the caller
         mixed: Samples = ((channels.mean(axis=0) - silence) / unit).astype(np.float32)
     return mixed
-
-
-def _check_byte_order(data: bytes) -> None:
-    """Raises MediaError for a WAV file whose numbers are big-endian."""
-    if data[:4] == b"RIFX":
-        raise MediaError("the WAV file is big-endian (RIFX); only little-endian ones (RIFF) are taken")
-
-
-def _check_wav_length(data: bytes) -> None:
-    """Raises MediaError when the samples of a WAV file end before its header says."""
-    if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
-        return
-    position = 12
-    while position + 8 <= len(data):
-        kind, length = struct.unpack("<4sI", data[position : position + 8])
-        held = len(data) - position - 8
-        if kind == b"data" and held < length < UNKNOWN:
-            raise MediaError(f"the header of the WAV file promises {length} bytes of samples, but there are {held}")
-        position += 8 + length + length % 2

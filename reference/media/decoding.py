@@ -39,6 +39,11 @@ Pixels = NDArray[np.uint8]
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
 """What is decoded. Pillow knows more, among them formats that run another program."""
 
+SIGNATURES = (b"BM", b"GIF8", b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"II*\0", b"MM\0*")
+"""How their files begin, but for WEBP, which is one of many kinds of RIFF."""
+
+DAMAGED = "the picture cannot be decoded: its data are damaged or end early"
+
 WHITE: Colour = (255, 255, 255)
 MAX_BYTES = 64 * 2**20
 MAX_PIXELS = 64 * 2**20
@@ -87,10 +92,12 @@ def decode_image(
         raise
     except Image.DecompressionBombError:
         raise MediaError(f"the picture has more pixels than the {max_pixels} that are taken") from None
-    except UnidentifiedImageError:
-        raise MediaError(f"the data are no picture of a known format; these are {', '.join(FORMATS)}") from None
+    except UnidentifiedImageError:  # also for a file whose beginning is a picture's, and no more
+        if not data.startswith(SIGNATURES) and (data[:4], data[8:12]) != (b"RIFF", b"WEBP"):
+            raise MediaError(f"the data are no picture of a known format; these are {', '.join(FORMATS)}") from None
+        raise MediaError(DAMAGED) from None
     except Exception:  # a damaged file makes Pillow raise anything, while it decodes or later
-        raise MediaError("the picture cannot be decoded: its data are damaged or end early") from None
+        raise MediaError(DAMAGED) from None
 
 
 def check_size(picture: Image.Image, max_pixels: int) -> None:

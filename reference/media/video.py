@@ -45,7 +45,7 @@ class VideoLimits:
     max_duration_s: float = 3600.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DecodedVideo:
     """The frames that are shown, and the video that they are from.
 
@@ -59,6 +59,9 @@ class DecodedVideo:
     times: list[float]
     fps: float
     length: int
+
+    def __repr__(self) -> str:
+        return f"DecodedVideo({list(self.pixels.shape)} of {self.length} frames, {self.fps:g} a second, indices={self.indices})"
 
 
 def decode_video(

@@ -11,7 +11,7 @@ ROOMS = ("reference", "conformance", "golden", "fuzz", "perf")
 ORDER = (
     "items", "media", "planning", "identity", "sentinels", "placeholders", "processors", "preprocessing", "positions",
     "prefix_cache", "scheduling", "encoder_cache", "encoding", "pruning", "merging", "pipeline_ranks", "speculation",
-    "transport", "lifecycle", "parallel", "disaggregation", "kernels", "pipeline",
+    "transport", "lifecycle", "parallel", "disaggregation", "kernels", "pipeline", "serving",
 )  # fmt: skip
 """The stages of the reference in the order in which data flows; each imports only what stands before it."""
 

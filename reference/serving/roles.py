@@ -1,0 +1,46 @@
+"""Roles: what the processes of a server do, by name."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from reference.parallel.collectives import Gloo
+from reference.serving import reading
+from reference.serving.post import Post
+from reference.serving.rank import Rank
+
+Config = dict[str, Any]
+
+
+def run(role: str, name: str, config: Config, checkpoint: Any) -> None:
+    """Do the work of a process until it is told to stop."""
+    ROLES[role](Path(config["folder"]), name, config, checkpoint)
+
+
+def tokenizer(folder: Path, name: str, config: Config, checkpoint: Any) -> None:
+    """Read requests."""
+    post = Post(folder, name)
+    post.send("service", "ready", {"name": name})
+    reading.serve(post, checkpoint.processor, config["media"], config["receivers"], config["bare"])
+    post.close()
+
+
+def rank(folder: Path, name: str, config: Config, checkpoint: Any) -> None:
+    """Compute the model with the other ranks."""
+    number, size = config["rank"], config["size"]
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{folder / 'group'}", rank=number, world_size=size)
+    post = Post(folder, name)
+    if number:
+        checkpoint.model.model.visual = torch.nn.Identity()
+    one = Rank(checkpoint.model, Gloo(), post if number == 0 else None, config["chunk_length"])
+    post.send("service", "ready", {"name": name})
+    one.serve()
+    post.close()
+    dist.destroy_process_group()
+
+
+ROLES: dict[str, Callable[[Path, str, Config, Any], None]] = {"tokenizer": tokenizer, "rank": rank}

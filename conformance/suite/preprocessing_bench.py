@@ -4,7 +4,7 @@ No rule sleeps. A rule waits for what must happen, and its patience can only run
 happen is looked for at the end, when all work has been let go and the preprocessor is closed.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from threading import Condition, current_thread
 from time import monotonic
@@ -185,6 +185,12 @@ def outcome(preprocessor: Preprocessor, ticket: Any, limit_s: float = PATIENCE_S
             return NOTHING
         return "cancelled" if type(raised.error).__name__ == "CancelledError" else "failed"
     return f"{result['of']} {result['run']}" if isinstance(result, Mapping) and {"of", "run"} <= {*result} else str(result)
+
+
+def outcomes(preprocessor: Preprocessor, tickets: Sequence[Any]) -> list[str]:
+    """What came of several tickets, for which a rule has patience once and not for each."""
+    out_of_patience = monotonic() + PATIENCE_S
+    return [outcome(preprocessor, ticket, max(out_of_patience - monotonic(), GLANCE_S)) for ticket in tickets]
 
 
 def error_of(preprocessor: Preprocessor, ticket: Any) -> str:

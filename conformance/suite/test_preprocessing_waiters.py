@@ -8,7 +8,16 @@ from conformance.compare import equal, holds, refuses, same
 from conformance.engine import Engine
 from conformance.oracles.preprocessing import Script
 from conformance.requirement import SHOULD, requirement
-from conformance.suite.preprocessing_bench import PATIENCE_S, bench, error_of, follows, outcome, preprocessor_with, submit
+from conformance.suite.preprocessing_bench import (
+    PATIENCE_S,
+    bench,
+    error_of,
+    follows,
+    outcome,
+    outcomes,
+    preprocessor_with,
+    submit,
+)
 from conformance.suite.preprocessing_cases import (
     ALL_LEAVE,
     BEGUN_AND_LEFT,
@@ -145,7 +154,7 @@ def test_no_failure_ends_a_worker(engine: Engine, case: BaseException) -> None:
         work.await_begun(1)
         work.end("a", case)
         work.let_go()
-        observed = [outcome(preprocessor, ticket) for ticket in tickets]
+        observed = outcomes(preprocessor, tickets)
     holds(observed[0] in ("failed", "cancelled"), f"the outcome of work that raised {type(case).__name__}: {observed[0]}")
     equal(observed[1], "b 1", "the outcome of the work that comes next")
 
@@ -160,7 +169,7 @@ def test_closing_leaves_nobody_waiting(engine: Engine, case: str) -> None:
         work.await_begun(1)
         closing = Thread(target=preprocessor.close)
         closing.start()
-        unbegun = [outcome(preprocessor, ticket) for ticket in tickets[1:]]
+        unbegun = outcomes(preprocessor, tickets[1:])
         work.let_go()
         begun = outcome(preprocessor, tickets[0])
         closing.join(PATIENCE_S)

@@ -192,7 +192,7 @@ class Router:
         best = min(holders, key=lambda rank: self._ranks[rank].tokens, default=idlest)
         if not holders or self._ranks[idlest].tokens + count < self._ranks[best].tokens + missing:
             best = idlest
-        for key in request.keys:
+        for key in request.keys[-1:] if best in holders and depth == len(request.keys) else request.keys:
             known = self._holders.pop(key, ())
             self._holders[key] = known if best in known else (*known, best)[-HOLDERS:]
         while len(self._holders) > KNOWN_KEYS * len(self._ranks):

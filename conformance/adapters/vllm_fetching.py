@@ -2,12 +2,13 @@
 
 What may be fetched is told by the two settings that there are, a folder and host names, and by vLLM's environment variables.
 There is none for schemes, ports, networks or the number of redirects. A path is written as the URL of a file, for vLLM takes
-nothing else. A failed fetch is not tried again.
+nothing else. Before a fetch is tried again nobody waits.
 """
 
 import os
 import socket
 from pathlib import PurePosixPath
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -20,6 +21,7 @@ MEBIBYTE = 1 << 20
 def fetch_media(reference: str, policy: FetchPolicy) -> bytes:
     """The bytes that `MediaConnector` gives to a loader, here one that keeps them; where there are none, that of pictures."""
     answer: Any = vllm_cpu.module("vllm.entrypoints.serve.exception_handling.utils").sanitize_message
+    connections = vllm_cpu.module("vllm.connections")
     pictures = vllm_cpu.module("vllm.multimodal.media.image").ImageMediaIO
 
     class Bytes(pictures):  # type: ignore[misc, valid-type]
@@ -27,7 +29,7 @@ def fetch_media(reference: str, policy: FetchPolicy) -> bytes:
             return data or super().load_bytes(data)
 
     connector = vllm_cpu.module("vllm.multimodal.media.connector").MediaConnector(
-        connection=vllm_cpu.module("vllm.connections").HTTPConnection(reuse_client=False),
+        connection=connections.HTTPConnection(reuse_client=False),
         allowed_local_media_path=next(iter(policy.folders), ""),
         allowed_media_domains=None if policy.hosts is None else list(policy.hosts),
     )
@@ -35,7 +37,6 @@ def fetch_media(reference: str, policy: FetchPolicy) -> bytes:
     settings: dict[str, Any] = {
         "VLLM_MAX_MEDIA_DOWNLOAD_SIZE_MB": policy.max_bytes / MEBIBYTE,
         "VLLM_MEDIA_URL_ALLOW_REDIRECTS": policy.max_redirects > 0,
-        "VLLM_MEDIA_FETCH_MAX_RETRIES": 1,
     }
 
     def connect(address: tuple[str, int], timeout: float, *_: Any, **__: Any) -> socket.socket:
@@ -53,6 +54,7 @@ def fetch_media(reference: str, policy: FetchPolicy) -> bytes:
     with (
         patch.multiple(vllm_cpu.module("vllm.envs"), create=True, **settings),
         patch.object(vllm_cpu.module("urllib3.util.connection"), "create_connection", connect),
+        patch.object(connections, "time", SimpleNamespace(sleep=lambda seconds: None)),
         patch.dict(os.environ, {"NO_PROXY": "*", "no_proxy": "*"}),
     ):
         try:

@@ -809,7 +809,7 @@ MUTATIONS = [
         "parallel/routing",
         "replica.requests = load.requests + len(replica.under_way)",
         "replica.requests = load.requests",
-        "PARALLEL-33",
+        "PARALLEL-30",
     ),
     Mutation(
         "a dead rank is not chosen by its room",

@@ -82,6 +82,7 @@ BURSTS = {
 REPORTED = {
     "one-is-busy": Traffic(2, (*says(0, 9, 90, 0), *sized(10, 10, 10, 10))),
     "one-was-busy": Traffic(2, (*says(0, 9, 90, 0), *sized(10), *says(0, 0, 0, 0, 2), *says(1, 1, 10, 1), *sized(10, 10))),
+    "more-is-under-way": Traffic(2, (*sized(10, 10, 10, 10), *says(0, 0, 0, 0), *says(1, 1, 5, 2), *sized(10))),
     "work-is-done": Traffic(2, (*sized(10, 10, 10, 10), *says(0, 0, 0, 2), *says(1, 2, 20, 2), *sized(10))),
     "work-is-done-on-the-other": Traffic(2, (*sized(10, 10, 10, 10), *says(1, 0, 0, 2), *says(0, 2, 20, 2), *sized(10))),
 }

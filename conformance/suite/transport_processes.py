@@ -50,15 +50,15 @@ class Pipe:
         os.close(self._writing)
 
     def _read(self, count: int) -> bytes:
-        data = b""
+        data = bytearray()
         while len(data) < count:
             if not select.select([self._reading], [], [], self._patience_s)[0]:
                 raise TimeoutError
-            part = os.read(self._reading, count - len(data))
+            part = os.read(self._reading, min(count - len(data), 1 << 20))
             if not part:
                 raise EOFError
             data += part
-        return data
+        return bytes(data)
 
 
 class Process:

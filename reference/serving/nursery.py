@@ -68,16 +68,21 @@ class Nursery:
         if not self._read(timeout_s) and self._process.poll() is not None:
             self._dead |= dict.fromkeys(self._alive, -signal.SIGKILL)
             self._alive.clear()
+            self._cut()
         return dict(self._dead)
 
     def close(self) -> None:
         """End everybody."""
-        if self._lifeline >= 0:
-            os.close(self._lifeline)
-            self._lifeline = -1
+        self._cut()
         _pipe(self._process.stdin).close()
         self._process.wait()
         _pipe(self._process.stdout).close()
+
+    def _cut(self) -> None:
+        """End the lifeline, and with it everybody."""
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
 
     def _order(self, order: Mapping[str, Any]) -> None:
         try:
@@ -108,6 +113,7 @@ def _pipe(end: IO[bytes] | None) -> IO[bytes]:
 
 def main(checkpoint: str, lifeline: int) -> None:
     """The nursery's own process: load, and then do what the lines say until they end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever serves is told, and tells
     module, _, name = checkpoint.partition(":")
     loaded = getattr(import_module(module), name)()
     roles = import_module("reference.serving.roles")
@@ -142,7 +148,6 @@ def _child(roles: Any, checkpoint: Any, order: dict[str, Any], lifeline: int) ->
         nowhere = os.open(os.devnull, os.O_RDWR)
         os.dup2(nowhere, 0)
         os.dup2(2, 1)  # reports are the nursery's
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever serves is told, and tells
         threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
         roles.run(order["role"], order["name"], order["config"], checkpoint)
         status = 0

@@ -57,6 +57,15 @@ class Post:
         self.dropped += 1
         return self.receive(0)
 
+    def drain(self, wait_s: float) -> list[Message]:
+        """All messages that are there; it waits so long for the first."""
+        messages = []
+        message = self.receive(wait_s)
+        while message is not None:
+            messages.append(message)
+            message = self.receive(0)
+        return messages
+
     def close(self) -> None:
         """Leave; what was sent is delivered if its receiver is there."""
         self._box.close(0)

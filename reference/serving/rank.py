@@ -65,10 +65,14 @@ class Rank:
             news = spread(self._group, self._news())
             if any(one["kind"] == "stop" for one in news):
                 return
+            arrived: dict[str, Message] = {}
             for one in news:
                 if one["kind"] == "abort":
+                    arrived.pop(one["id"], None)
                     self._alive.pop(one["id"], None)
-            if arrived := {one["id"]: one for one in news if one["kind"] in ("request", "failed")}:
+                else:
+                    arrived[one["id"]] = one
+            if arrived:
                 self._admit(arrived)
             if self._alive:
                 self._step()
@@ -77,14 +81,12 @@ class Rank:
         """What has come to the first rank, with the rows of media; it waits if there is nothing else to do."""
         if self._post is None:
             return []
-        news: list[Message] = []
-        message = self._post.receive(0 if self._alive else IDLE_S)
-        while message is not None:
+        news = []
+        for message in self._post.drain(0 if self._alive else IDLE_S):
             if message["kind"] == "channel":
                 self._reader = Reader(message["invitation"], 0)
             else:
                 news.append(self._prepared(message) if message["kind"] == "request" else message)
-            message = self._post.receive(0)
         return news
 
     def _prepared(self, message: Message) -> Message:

@@ -66,7 +66,7 @@ class Service:
     def __init__(self, nursery: Nursery, layout: Layout) -> None:
         self._nursery, self._folder = nursery, Path(tempfile.mkdtemp(prefix="mmproof-"))
         self._post = Post(self._folder, "service")
-        self._rooms, self._waiting = count(), set[str]()
+        self._numbers, self._waiting = count(), dict[str, str]()  # what has come for a former request of an id is not for it
         self._outcomes: dict[str, list[int] | Exception] = {}
         self._pids: dict[str, int] = {}
         self._lost: ProcessLost | None = None
@@ -84,25 +84,31 @@ class Service:
         """The processes by name."""
         return dict(self._pids)
 
+    @property
+    def lost(self) -> ProcessLost | None:
+        """Why the server serves no longer; None while it does."""
+        return self._lost
+
     def submit(self, id: str, text: str, images: Sequence[str] = (), limit: int = 16) -> None:
         """Ask for at most `limit` tokens behind a text with a placeholder for each image (a path or a data URI).
 
         Raises ValueError for an id that waits already, ProcessLost.
         """
-        if id in self._waiting or id in self._outcomes:
+        if id in self._waiting.values() or id in self._outcomes:
             raise ValueError(f"request {id} is alive")
         if self._lost or self._closed:
             raise self._lost or ProcessLost("the server is closed")
-        self._waiting.add(id)
-        told = {"id": id, "text": text, "images": list(images), "limit": limit, "room": next(self._rooms)}
+        number = next(self._numbers)
+        told = {"id": str(number), "room": number, "text": text, "images": list(images), "limit": limit}
         self._post.send("tokenizer", "read", told)
+        self._waiting[str(number)] = id
 
     def abort(self, id: str) -> None:
         """Have no more interest in a request; nothing happens to one that has ended."""
         self._outcomes.pop(id, None)
-        if id in self._waiting:
-            self._waiting.discard(id)
-            self._post.send("tokenizer", "abort", {"id": id})
+        for number in [number for number, one in self._waiting.items() if one == id]:
+            del self._waiting[number]
+            self._post.send("tokenizer", "abort", {"id": number})
 
     def poll(self, timeout_s: float) -> dict[str, list[int] | Exception]:
         """What has come within this time: tokens or an error, each once. It returns as soon as there is something."""
@@ -161,10 +167,9 @@ class Service:
                 raise self._lost or RuntimeError(f"not ready after {START_S:g} s: {', '.join({*self._pids} - ready)}")
 
     def _take(self, message: Message) -> None:
-        id = message.get("id")
-        if id not in self._waiting:
+        id = self._waiting.pop(str(message.get("id")), None)
+        if id is None:
             return
-        self._waiting.discard(id)
         failed = message["kind"] == "failed"
         self._outcomes[id] = RequestFailed(str(message.get("error"))) if failed else list(message["tokens"])
 
@@ -187,5 +192,5 @@ class Service:
         until = time.monotonic() + STOP_S
         while self._alive() and time.monotonic() < until:
             self._nursery.dead(TICK_S)
-        self._outcomes |= dict.fromkeys(self._waiting, self._lost)
+        self._outcomes |= dict.fromkeys(self._waiting.values(), self._lost)
         self._waiting.clear()

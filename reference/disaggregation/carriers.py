@@ -6,7 +6,8 @@ The one who offers keeps them until it withdraws them: it knows when nobody read
 1. A ticket names its offer by a random word. One that was withdrawn, forged or cut short finds nothing, and never the rows
    of somebody else.
 2. What is offered is a copy. Who offers may go on with its own tensor.
-3. Both kinds that stand here need no package. Their frames are those of `wire`.
+3. The kinds that stand here need no package, and their frames are those of `wire`. Those of `registered` do, and are
+   loaded when one is opened.
 
 Source: SGLang 0.5.23, `EncoderDelivery` (ZMQ, Mooncake); vLLM 0.33, `ec_transfer` (NIXL, Mooncake).
 Disagreements: SGLang pushes pickled metadata and raw bytes to a port of the receiver; with Mooncake it writes into memory
@@ -18,6 +19,8 @@ import socket
 import struct
 import threading
 from collections.abc import Callable
+from functools import partial
+from importlib import import_module
 from typing import Protocol
 
 import torch
@@ -179,4 +182,16 @@ def _read(peer: socket.socket, count: int) -> bytes:
     return b"".join(parts)
 
 
-KINDS: dict[str, Callable[[], Carrier]] = {"memory": MemoryCarrier, "tcp": TcpCarrier}
+def _registered(kind: str) -> Carrier:
+    """With a library that is loaded only now."""
+    registered = import_module("reference.disaggregation.registered")
+    carrier: Carrier = registered.RegisteredCarrier(registered.LIBRARIES[kind]())
+    return carrier
+
+
+KINDS: dict[str, Callable[[], Carrier]] = {
+    "memory": MemoryCarrier,
+    "tcp": TcpCarrier,
+    "mooncake": partial(_registered, "mooncake"),
+    "nixl": partial(_registered, "nixl"),
+}

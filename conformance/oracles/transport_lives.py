@@ -84,10 +84,11 @@ class PlainChannel:
             return ""
         state = self.packets[number]
         may_receive = reader in state.open_to
-        state.open_to.discard(reader)
         if word == "drop":
             state.held_by.discard(reader)
-        if word != "receive":
+            return ""
+        state.open_to.discard(reader)
+        if word == "skip":
             return ""
         if may_receive:
             state.held_by.add(reader)

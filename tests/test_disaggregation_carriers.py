@@ -1,6 +1,8 @@
 """Every carrier that can be opened here keeps the rules about carriers; one whose package is missing says which."""
 
+import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from conformance.trial import Verdict
 from reference.disaggregation.carriers import KINDS, NoOffer, PackageMissing, open_carrier
 from reference.disaggregation.registered import RegisteredCarrier
 
+HOME = Path(__file__).parent.parent
 RULES = ("DISAGGREGATION-09", "DISAGGREGATION-10", "DISAGGREGATION-11")
 
 
@@ -102,3 +105,38 @@ def test_rows_are_not_taken_from_a_place_that_holds_something_else() -> None:
         carrier.offer(torch.ones(1))
     with pytest.raises(NoOffer, match="this carrier is closed"):
         carrier.fetch(second)
+
+
+OFFERER = """
+import sys, torch
+from reference.disaggregation.carriers import open_carrier
+
+carrier = open_carrier(sys.argv[1])
+ticket = carrier.offer(torch.arange(1 << 18, dtype=torch.bfloat16).reshape(512, 512))
+print(ticket.hex(), flush=True)
+sys.stdin.readline()
+carrier.withdraw(ticket)
+print("withdrawn", flush=True)
+sys.stdin.readline()
+carrier.close()
+"""
+
+
+@pytest.mark.parametrize("kind", [kind for kind in kinds_here() if kind != "memory"])
+def test_a_carrier_reads_what_another_process_offers(kind: str) -> None:
+    command = [sys.executable, "-c", OFFERER, kind]
+    with subprocess.Popen(command, cwd=HOME, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as offerer:
+        assert offerer.stdin is not None
+        assert offerer.stdout is not None
+        said = (line.strip() for line in offerer.stdout)
+        ticket = bytes.fromhex(next(line for line in said if line and set(line) <= set("0123456789abcdef")))
+        carrier = open_carrier(kind)
+        rows = torch.arange(1 << 18, dtype=torch.bfloat16).reshape(512, 512)
+        assert torch.equal(carrier.fetch(ticket), rows)
+        assert torch.equal(carrier.fetch(ticket), rows)
+        print(file=offerer.stdin, flush=True)
+        next(line for line in said if line == "withdrawn")
+        with pytest.raises(NoOffer):
+            carrier.fetch(ticket)
+        print(file=offerer.stdin, flush=True)
+        carrier.close()

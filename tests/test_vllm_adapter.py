@@ -21,7 +21,7 @@ def test_vllm_is_imported_when_an_engine_is_made_and_not_before() -> None:
 
 def test_a_missing_vllm_is_one_sentence_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vllm_cpu, "find_spec", lambda name: None)
-    with pytest.raises(EngineNotLoaded, match=r"vllm.* not installed.*`pip install --no-deps vllm==0\.33\.0 msgspec`"):
+    with pytest.raises(EngineNotLoaded, match=r"vllm.* not installed.*`pip install --no-deps vllm==0\.33\.0 msgspec .*`"):
         vllm_cpu.prepare.__wrapped__()
 
 

@@ -14,6 +14,7 @@ import wave
 import zlib
 from functools import partial
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -65,6 +66,21 @@ def runner(model: Any = None) -> Any:
     cache = named("v1.worker.gpu.mm.encoder_cache:EncoderCache")()
     made = named("v1.worker.gpu.mm.encoder_runner:EncoderRunner")
     return made(model, 1, 1, cache, torch.float32, torch.device("cpu"))
+
+
+def scheduler(room: int) -> Any:
+    """A scheduler, as far as it chooses what to encode, with room for so many embeddings."""
+    owner = named("v1.core.sched.scheduler:Scheduler")
+    made = owner.__new__(owner)
+    made.is_encoder_decoder, made.ec_connector, made.encoder_cache_mismatch_reqs = False, None, set()
+    made.scheduler_config = SimpleNamespace(disable_chunked_mm_input=False)
+    made.encoder_cache_manager = named("v1.core.encoder_cache_manager:EncoderCacheManager")(room)
+    return made
+
+
+def request(*features: Any, id: str = "a", length: int = 4) -> Any:
+    sampling = named("sampling_params:SamplingParams")(max_tokens=1)
+    return named("v1.request:Request")(id, [5] * length, sampling, None, mm_features=list(features))
 
 
 def gathered(rows: torch.Tensor, length: int) -> list[torch.Tensor]:
@@ -549,17 +565,10 @@ def whole_items_of_any_prefix() -> bool:
 @fails("SCHEDULING-12")
 def waiting_for_ever() -> bool:
     """Two items that interleave and fit into the encoder cache one by one, but not together, are scheduled never."""
-    owner = named("v1.core.sched.scheduler:Scheduler")
-    scheduler = owner.__new__(owner)
-    scheduler.is_encoder_decoder, scheduler.ec_connector = False, None
-    scheduler.scheduler_config = SimpleNamespace(disable_chunked_mm_input=False)
-    scheduler.encoder_cache_manager = named("v1.core.encoder_cache_manager:EncoderCacheManager")(3)
-    sampling = named("sampling_params:SamplingParams")(max_tokens=1)
     both = [feature(0, 4, "a"), feature(0, 4, "b")]
     for one, mask in zip(both, ([True, False, True, False], [False, True, False, True]), strict=True):
         one.mm_position = named("multimodal.inputs:PlaceholderRange")(0, 4, is_embed=torch.tensor(mask))
-    request = named("v1.request:Request")("a", [5] * 4, sampling, None, mm_features=both)
-    _, tokens, *_ = scheduler._try_schedule_encoder_inputs(request, 0, 4, 100)
+    _, tokens, *_ = scheduler(3)._try_schedule_encoder_inputs(request(*both), 0, 4, 100)
     return bool(tokens == 0)
 
 
@@ -602,6 +611,41 @@ def zeros_in_half_precision() -> bool:
     video[1] = 0
     mask = named("multimodal.video_prune.evs:compute_retention_mask")(video, (3, 1, 1), 1, 0.5)
     return mask.tolist()[0] is False
+
+
+@fails("LIFECYCLE-24")
+def one_hash_and_two_lengths() -> bool:
+    """A request whose picture is known with another number of embeddings fails, though its own are right."""
+    one, short, long = scheduler(9), request(feature(0, 2)), request(feature(0, 3), id="b")
+    chosen, *_, twice = one._try_schedule_encoder_inputs(short, 0, 4, 9)
+    one._allocate_encoder_inputs(short, chosen, twice)
+    one._try_schedule_encoder_inputs(long, 0, 4, 9)
+    return bool(one.encoder_cache_mismatch_reqs == {"b"})
+
+
+@fails("LIFECYCLE-26", "LIFECYCLE-32", "LIFECYCLE-37")
+def one_request_fails_all() -> bool:
+    """Rows of a whole step are merged at once: a request that lacks some is an error of all; a single row is put to all."""
+    lacking = error(lambda: merged([column(1.0, 2.0), column(3.0, 4.0, 5.0)], [True] * 6))
+    return lacking == "ValueError" and merged([column(1.0)], [True, True]) == [[1.0], [1.0]]
+
+
+@fails("LIFECYCLE-36")
+def an_id_twice() -> bool:
+    """A second request with an id is an assertion of the scheduler."""
+    owner = named("v1.core.sched.scheduler:Scheduler")
+    one = owner.__new__(owner)
+    one.requests = {"a": request()}
+    return error(lambda: one.add_request(request())) == "AssertionError"
+
+
+@fails("LIFECYCLE-38")
+def chunks_that_nobody_asks_for() -> bool:
+    """Steps are planned by the scheduler, and nobody can ask for one: neither it nor the worker looks where one begins."""
+    planned = signature(named("v1.core.sched.scheduler:Scheduler").schedule).parameters
+    one, again = scheduler(9), request(feature(0, 2))
+    again.num_computed_tokens = 4
+    return [*planned] == ["self", "throttle_prefills"] and one._try_schedule_encoder_inputs(again, 0, 4, 9)[:2] == ([0], 4)
 
 
 @fails("MERGING-06")

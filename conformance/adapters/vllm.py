@@ -22,6 +22,8 @@ from conformance.adapters import vllm_items as translate
 from conformance.adapters import vllm_media as media
 from conformance.adapters import vllm_processors as processors
 from conformance.adapters import vllm_prompts as prompts
+from conformance.adapters import vllm_ranks as ranking
+from conformance.adapters import vllm_requests as requests
 from conformance.adapters import vllm_scheduling as scheduling
 from conformance.adapters import vllm_steps as steps
 from conformance.engine import Profile, Traits
@@ -217,3 +219,17 @@ class VllmEngine:
     ) -> Sequence[int]:
         """`NgramProposer.propose`, which knows ids alone."""
         return steps.propose_ngram(input_ids, shortest, longest, count)
+
+    # lifecycle
+
+    def open_lifecycle(
+        self, encoders: Mapping[Modality, Encoder], table: torch.Tensor, cache_bytes: int
+    ) -> requests.LiveRequests:
+        """The scheduler, and the encoder cache and runner of a worker."""
+        return requests.LiveRequests(self._vllm, encoders, table, cache_bytes)
+
+    # parallel
+
+    def assign_items(self, sizes: Sequence[int], ranks: int) -> Sequence[Sequence[int]]:
+        """`get_load_balance_assignment`."""
+        return ranking.assign_items(sizes, ranks)

@@ -24,8 +24,11 @@ from conformance.world.torchvision_cpu import complete_torchvision
 VERSION = "0.33.0"
 """The version whose imports `REPLACEABLE` lists."""
 
-NEEDED = ("vllm", "msgspec", "requests")
-"""What has to be installed beside what mmproof itself needs."""
+NEEDED = ("vllm", "msgspec", "requests", "cv2")
+"""What has to be imported beside what mmproof itself needs."""
+
+INSTALL = f"pip install --no-deps vllm=={VERSION} msgspec requests urllib3 certifi charset-normalizer opencv-python-headless"
+"""What has all of that."""
 
 REPLACEABLE = (
     "aiohttp", "cbor2", "cloudpickle", "compressed_tensors", "einops", "fastapi", "llguidance", "mistral_common", "openai",
@@ -78,7 +81,7 @@ def prepare() -> Vllm:
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise EngineNotLoaded(
             f"vLLM cannot be run, {' and '.join(missing)} are not installed; on a CPU its multimodal functions need no more "
-            f"than `pip install --no-deps vllm=={VERSION} msgspec requests urllib3 certifi charset-normalizer` adds"
+            f"than `{INSTALL}` adds"
         )
     os.environ.setdefault("VLLM_TARGET_DEVICE", "cpu")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")

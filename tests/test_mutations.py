@@ -734,6 +734,70 @@ MUTATIONS = [
         "            pass\n",
         "LIFECYCLE-33",
     ),
+    Mutation("a lazy conjugate is resolved", "transport/tensors", ".resolve_conj().resolve_neg()", "", "TRANSPORT-31"),
+    Mutation(
+        "an array stays one",
+        "transport/tensors",
+        "    if form.is_array:\n        return np",
+        "    if False:\n        return np",
+        "TRANSPORT-30",
+    ),
+    Mutation(
+        "the digest of a packet is checked",
+        "transport/packets",
+        "if not hmac.compare_digest(blake3(content, key=key).digest(), digest):",
+        "if False:",
+        "TRANSPORT-47",
+    ),
+    Mutation("who died is waited for no more", "transport/ledger", "return not living[process] or", "return", "TRANSPORT-59"),
+    Mutation("what a reader has opened is not taken from it", "transport/ledger", " and not is_open\n", "\n", "TRANSPORT-43"),
+    Mutation(
+        "who sits down next is not given what was sent before",
+        "transport/ledger",
+        "        if sitting:\n            self._skip_all()",
+        "        if False:\n            self._skip_all()",
+        "TRANSPORT-43",
+    ),
+    Mutation(
+        "a fork gives nothing back", "transport/reader", "if os.getpid() == pid else None", "if True else None", "TRANSPORT-61"
+    ),
+    Mutation("a reader's pages are its own", "transport/reader", "shared=False", "shared=True", "TRANSPORT-37"),
+    Mutation(
+        "a place is given back with its tensor", "transport/reader", "weakref.finalize(mapping, done)", "pass", "TRANSPORT-39"
+    ),
+    Mutation(
+        "a place waits until its copy is done",
+        "transport/reader",
+        "[one for one in self._pending if one[0].is_done()]",
+        "[*self._pending]",
+        "TRANSPORT-72",
+    ),
+    Mutation(
+        "a packet goes out when its bytes are there",
+        "transport/pools",
+        "self._memory, place).wait()",
+        "self._memory, place)",
+        "TRANSPORT-73",
+    ),
+    Mutation(
+        "what the dead have left is swept", "transport/channel", "                owners.sweep(folder)\n", "", "TRANSPORT-57"
+    ),
+    Mutation("nothing is left of a refused list", "transport/channel", "            self._undo(placed)\n", "", "TRANSPORT-42"),
+    Mutation(
+        "what finds no room on a device goes by the host",
+        "transport/channel",
+        "            value = self._device.to_host(value)\n",
+        "",
+        "TRANSPORT-74",
+    ),
+    Mutation(
+        "a closed channel is removed",
+        "transport/channel",
+        "            self._segment.remove()\n\n    def _open_pools",
+        "            pass\n\n    def _open_pools",
+        "TRANSPORT-53",
+    ),
+    Mutation("the living are left alone", "transport/owners", "return not is_alive(owner.word)", "return True", "TRANSPORT-58"),
     Mutation(
         "every process has a device of its own",
         "parallel/launching",

@@ -23,7 +23,7 @@ class Life(NamedTuple):
 
     def where(self, number: int) -> str:
         """The n-th event, in words."""
-        return f"event {number} ({self.events[number]})"
+        return f"event {number} ({self.events[number]})" if number < len(self.events) else "the end"
 
 
 def life(readers: int, *events: str) -> Life:

@@ -93,6 +93,7 @@ def test_a_place_waits_for_the_copies_out_of_it(engine: Engine, case: int) -> No
         packet = sent(on, numbers(1, SIZE))[0]
         received = [reader.receive(packet)[0] for reader in on.readers]
         for number in range(2, 6):
+            [told(reader, on.channel.send([None], 1)[0]) for reader in on.readers]
             sent(on, numbers(number, SIZE))
         on.device.run()
         for number, device in enumerate(on.devices):

@@ -189,7 +189,7 @@ def bounded(engine: Engine) -> list[str]:
 def play(
     channel: Channel, readers: list[Reader], given: Life, after: Callable[[], Any] = lambda: None
 ) -> tuple[list[str], list[str], list[Any]]:
-    """What each event gave, what it should have given, and what `after` says then."""
+    """What each event gave, what it should have given, and what `after` says then; last what all hold in the end."""
     plain = PlainChannel(given.readers)
     packets: list[bytes] = []
     observed: list[str] = []
@@ -203,6 +203,9 @@ def play(
             letters = plain.packets[int(event.split()[2])].letters
             observed[-1] = "either" if observed[-1] in (letters, "refused") else observed[-1]
         said.append(after())
+    still = {key: "".join(map(_letter, values)) for key, values in has.items()}
+    observed.append(f"in the end {still}")
+    expected.append(f"in the end { {key: plain.packets[key[1]].letters for key in still} }")
     return observed, expected, said
 
 

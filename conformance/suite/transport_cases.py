@@ -147,7 +147,8 @@ LIVES = {
     "recalled-too-late": life(1, "send a", "receive 0 0", "drop 0 0", "recall 0", "send b", "receive 0 1"),
     "a-reader-leaves": life(2, "send a", "receive 0 0", "leave 1", "drop 0 0"),
     "a-reader-leaves-with-what-it-has": life(1, "send a", "receive 0 0", "leave 0", "send b", "drop 0 0"),
-    "a-reader-comes-back": life(1, "send a", "leave 0", "join 0", "send b", "receive 0 1", "drop 0 1"),
+    "a-reader-leaves-and-keeps-what-it-has": life(1, "send a", "receive 0 0", "leave 0", "send b", "send c"),
+    "a-reader-comes-back": life(1, "send a", "leave 0", "join 0", "receive 0 0", "send b", "receive 0 1"),
     "a-list": life(1, "send abc", "send de", "receive 0 1", "receive 0 0", "drop 0 0", "drop 0 1"),
     "out-of-order": life(2, "send a", "send b", "send c", "receive 0 2", "receive 0 0", "receive 1 1", "drop 0 2", "skip 1 2"),
 }  # fmt: skip

@@ -93,7 +93,6 @@ class Seat:
     def leave(self) -> None:
         """Leave the seat: what was not opened is waited for no more, what was stays until it is done with."""
         self._ledger.seats[self._reader] |= np.uint64(LEFT)
-        self._skip_all()
 
     def _skip_all(self) -> None:
         """Do without everything that lies there and was not opened."""

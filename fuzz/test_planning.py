@@ -220,3 +220,24 @@ def test_any_recording_for_qwen2_5_omni() -> SearchStrategy[Table]:
 def test_any_recording_for_qwen3_omni() -> SearchStrategy[Table]:
     lengths = st.integers(400, 80_000)
     return lengths.map(lambda samples: against(oracle.audio_tokens, known.QWEN3_OMNI, (samples, 16_000)))
+
+
+def capped(name: str) -> SearchStrategy[Table]:
+    """A family of Qwen that caps the pixels of a frame, and a video; shrinks to two frames of one pixel."""
+    families = st.builds(
+        lambda family, tokens: family.but(cap_pixels_per_frame=True, max_video_tokens=tokens),
+        some.qwen(name),
+        st.integers(1, 200),
+    )
+    ask, frames = oracle.capped_tokens, st.integers(4, 24)
+    return st.builds(lambda *video: against(ask, video[0], video[1:]), families, frames, some.sizes(100))
+
+
+@searches("PLANNING-41", examples=FEW)
+def test_any_capped_video_for_qwen2_vl() -> SearchStrategy[Table]:
+    return capped("qwen2_vl")
+
+
+@searches("PLANNING-42", examples=FEW)
+def test_any_capped_video_for_qwen3_vl() -> SearchStrategy[Table]:
+    return capped("qwen3_vl")

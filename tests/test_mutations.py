@@ -403,6 +403,20 @@ MUTATIONS = [
         "PREFIX_CACHE-04",
     ),
     Mutation(
+        "a cap on the tokens of a frame is followed",
+        "planning/qwen_vl",
+        "min(self.max_video_tokens * self.factor**2, self.max_pixels // frames)",
+        "self.max_pixels // frames",
+        "PLANNING-42",
+    ),
+    Mutation(
+        "a video of many frames has smaller ones",
+        "planning/qwen_vl",
+        "budget * self.temporal_patch_size // frames",
+        "budget",
+        "PLANNING-41",
+    ),
+    Mutation(
         "ties are rounded to even",
         "planning/qwen_vl",
         "round(size.height / factor) * factor, round",

@@ -83,3 +83,22 @@ def test_media_without_tokens_are_named() -> None:
         count_video_tokens("qwen3_vl", known.QWEN3_VL_VIDEO.settings, 1, SQUARE)
     with pytest.raises(TypeError, match=r"a number of samples is an integer, not 1.5"):
         count_audio_tokens("whisper", known.WHISPER.settings, 1.5, 16_000)  # type: ignore[arg-type]
+
+
+CAPS = {
+    "a cap without tokens": (known.QWEN2_VL_VIDEO.but(cap_pixels_per_frame=True), "needs max_video_tokens of at least 1"),
+    "a cap of no token": (known.QWEN3_VL_VIDEO.but(cap_pixels_per_frame=True, max_video_tokens=0), "at least 1, not 0"),
+    "a cap of GLM-4V": (known.GLM4V_VIDEO.but(cap_pixels_per_frame=True, max_video_tokens=9), "glm4v has no setting"),
+}
+
+
+@pytest.mark.parametrize(("family", "sentence"), CAPS.values(), ids=CAPS)
+def test_a_cap_that_cannot_be_followed_is_refused(family: Family, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        count_video_tokens(family.name, family.settings, 4, Size(100, 100))
+
+
+def test_a_cap_that_is_off_changes_nothing() -> None:
+    family = known.QWEN2_VL_VIDEO.but(cap_pixels_per_frame=False, max_video_tokens=64)
+    plain = count_video_tokens(family.name, known.QWEN2_VL_VIDEO.settings, 40, Size(300, 400))
+    assert count_video_tokens(family.name, family.settings, 40, Size(300, 400)) == plain

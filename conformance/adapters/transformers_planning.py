@@ -184,7 +184,8 @@ def _videos(family: str, settings: Settings) -> Any:
 
 def _of_all_frames(settings: Settings) -> dict[str, Any]:
     """The settings of processors that bound the pixels of all frames together."""
-    patches = {name: settings[name] for name in ("patch_size", "merge_size", "temporal_patch_size")}
+    names = ("patch_size", "merge_size", "temporal_patch_size", "cap_pixels_per_frame", "max_video_tokens")
+    patches = {name: settings[name] for name in names if name in settings}
     return {"size": {"shortest_edge": settings["min_pixels"], "longest_edge": settings["max_pixels"]}, **patches}
 
 

@@ -63,6 +63,18 @@ def video_tokens(family: Family, frames: int, size: Size) -> int:
     return int(processor.replace_video_token({"pixel_values_videos": [_frames(frames, Size(side, side))]}, 0).count(MARK))
 
 
+def capped_tokens(family: Family, frames: int, size: Size) -> int:
+    """The tokens of the grid that the video processor of a family of Qwen gives for blank frames, pixels capped."""
+    numbers = family.settings
+    limits = {"shortest_edge": numbers["min_pixels"], "longest_edge": numbers["max_pixels"]}
+    names = ("patch_size", "merge_size", "temporal_patch_size", "cap_pixels_per_frame", "max_video_tokens")
+    owner = "Qwen3VLVideoProcessor" if family.name == "qwen3_vl" else "Qwen2VLVideoProcessor"
+    made = _images(owner, size=limits, do_sample_frames=False, **{name: numbers[name] for name in names})
+    raw = {**_RAW, "input_data_format": "channels_first"}
+    time, height, width = made(videos=[_frames(frames, size)], return_tensors="pt", **raw)["video_grid_thw"][0].tolist()
+    return int(time * len(range(0, height, numbers["merge_size"])) * len(range(0, width, numbers["merge_size"])))
+
+
 def audio_tokens(family: Family, samples: int, rate: int) -> int:
     """One mark for each hop of the resampled recording; two steps halve them.
 

@@ -34,7 +34,8 @@ class Planning(Protocol):
         does not apply to it.
     settings: what the checkpoint states, and what a request overrides. All settings of the family are given:
         qwen2_vl, qwen2_5_vl, qwen3_vl: patch_size, merge_size, temporal_patch_size; min_pixels and max_pixels, which
-            bound the area of a picture or of a frame, but of a video of qwen3_vl the pixels of all frames together
+            bound the area of a picture or of a frame, but of a video of qwen3_vl the pixels of all frames together. A request
+            for a video may have cap_pixels_per_frame (true), and then max_video_tokens, too
         llava: image_size (the side of the square), patch_size, num_additional_image_tokens,
             vision_feature_select_strategy ("default" or "full")
         llava_next: the same, image_size being the side of a tile; image_grid_pinpoints ([height, width] each)
@@ -72,7 +73,7 @@ class Planning(Protocol):
         """How many positions a video of so many sampled frames fills.
 
         For qwen2_vl, qwen2_5_vl, qwen3_vl, glm4v, llava_onevision, llava_next_video, internvl and smolvlm. Times that are
-        written between frames are text. `cap_pixels_per_frame` of Qwen is off.
+        written between frames are text. `cap_pixels_per_frame` of Qwen is off unless it is given; who cannot cap refuses it.
 
         Raises ValueError for less than one frame.
         """

@@ -209,3 +209,29 @@ def at_least_one(family: str, settings: Settings, samples: int, rate: int) -> in
 def silence(family: str, settings: Settings, samples: int, rate: int) -> int:
     """A recording without samples is padded to the window like any other."""
     return right.count_audio_tokens(family, settings, samples if samples > 0 else 480_000, rate)
+
+
+@quirk(
+    "cap-of-a-frame-ignored",
+    replaces="count_video_tokens",
+    bugs=("mm-kwargs-ignored",),
+    caught_by=("PLANNING-41", "PLANNING-42"),
+)
+def cap_ignored(family: str, settings: Settings, frames: int, size: Size) -> int:
+    """The preprocessor caps the pixels of a frame, as it was told; who counts the tokens was not told."""
+    known = {name: value for name, value in settings.items() if name not in ("cap_pixels_per_frame", "max_video_tokens")}
+    return right.count_video_tokens(family, known, frames, size)
+
+
+@quirk("cap-without-a-least", replaces="count_video_tokens", bugs=(), caught_by=("PLANNING-41", "PLANNING-42"))
+def cap_without_a_least(family: str, settings: Settings, frames: int, size: Size) -> int:
+    """The cap falls with the number of frames, and nothing keeps it above the least that a frame has."""
+    if not settings.get("cap_pixels_per_frame"):
+        return right.count_video_tokens(family, settings, frames, size)
+    factor = settings["patch_size"] * settings["merge_size"]
+    budget = int(settings["max_video_tokens"] * factor**2 * 0.9) * settings["temporal_patch_size"] // frames
+    if family == "qwen3_vl":
+        budget = min(settings["max_video_tokens"] * factor**2, settings["max_pixels"] // frames) * frames
+    known = {name: value for name, value in settings.items() if name not in ("cap_pixels_per_frame", "max_video_tokens")}
+    capped = {**known, "min_pixels": 1, "max_pixels": max(1, min(settings["max_pixels"], budget))}
+    return right.count_video_tokens(family, capped, frames, size)

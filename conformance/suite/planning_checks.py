@@ -1,9 +1,10 @@
 """How the rules of planning ask: all counts of a table at once, or a refusal."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-from conformance.compare import equal, refuses
+from conformance.compare import equal, refuses, unless_refused
 from conformance.engine import Engine
 from conformance.world.families import Family
 
@@ -36,6 +37,15 @@ def counts_are(engine: Engine, method: str, case: Table, what: str) -> None:
     ask = getattr(engine, method)
     observed = [ask(case.family.name, case.family.settings, *medium) for medium in case.media]
     equal(observed, list(case.expected()), what, where=lambda n: f"{case.family.name} {_shown(case.media[n])}")
+
+
+def counts_are_or_refused(engine: Engine, method: str, case: Table, what: str) -> None:
+    """Each answer of an engine method is the expected one, or it refuses to give any."""
+    ask = getattr(engine, method)
+    for medium, expected in zip(case.media, case.expected(), strict=True):
+        about = f"{case.family.name} {_shown(medium)}"
+        for observed in unless_refused(partial(ask, case.family.name, case.family.settings, *medium), about):
+            equal(observed, expected, f"{what} of {about}")
 
 
 def is_refused(engine: Engine, method: str, case: Refused) -> None:

@@ -45,6 +45,31 @@ QWEN2_5_VIDEOS = {
     "even-and-odd": videos(known.QWEN2_5_VL_VIDEO, (2, 100, 100), (9, 300, 200)),
     "three-frames-a-step": videos(known.QWEN2_5_VL_VIDEO.but(temporal_patch_size=3), (5, 240, 320), (7, 100, 100)),
 }
+
+
+def capped(family: Family, *media: tuple[int, int, int]) -> Table:
+    """Videos of a family of Qwen whose pixels are capped, (frames, height, width) each."""
+    return against(oracle.capped_tokens, family, *[(frames, Size(height, width)) for frames, height, width in media])
+
+
+CAPPED = {"cap_pixels_per_frame": True, "max_video_tokens": 64}
+SMALL_LIMITS = {"min_pixels": 4 * 28 * 28, "max_pixels": 64 * 28 * 28}
+CAPPED_QWEN2 = {
+    "few-frames": capped(known.QWEN2_VL_VIDEO.but(**CAPPED, **SMALL_LIMITS), (1, 200, 300), (2, 200, 300), (3, 300, 200)),
+    "many-frames": capped(known.QWEN2_VL_VIDEO.but(**CAPPED, **SMALL_LIMITS), (8, 200, 300), (9, 200, 300), (25, 300, 200)),
+    "not-below-the-least": capped(known.QWEN2_VL_VIDEO.but(**CAPPED, **SMALL_LIMITS), (40, 300, 300), (41, 60, 90)),
+    "three-frames-a-step": capped(
+        known.QWEN2_VL_VIDEO.but(**CAPPED, **SMALL_LIMITS, temporal_patch_size=3), (7, 200, 300), (12, 300, 200)
+    ),
+}
+CAPPED_QWEN3 = {
+    "few-frames": capped(SMALL_QWEN3.but(**CAPPED), (2, 300, 400), (3, 400, 300), (4, 300, 400)),
+    "many-frames": capped(SMALL_QWEN3.but(**CAPPED), (8, 300, 400), (15, 300, 400), (30, 200, 200)),
+    "a-frame-of-few-tokens": capped(SMALL_QWEN3.but(cap_pixels_per_frame=True, max_video_tokens=9), (2, 300, 400), (5, 90, 90)),
+    "not-below-the-least": capped(
+        SMALL_QWEN3.but(cap_pixels_per_frame=True, max_video_tokens=9, min_pixels=100_000), (2, 300, 400), (5, 200, 100)
+    ),
+}
 ONEVISION_VIDEOS = {
     "odd-side": videos(known.LLAVA_ONEVISION, (1, 384, 384), (8, 480, 640)),
     "even-side": videos(known.LLAVA_ONEVISION.but(num_image_tokens=576), (3, 240, 320)),

@@ -4,7 +4,7 @@ from conformance.compare import equal, unless_refused
 from conformance.engine import Engine
 from conformance.requirement import requirement
 from conformance.suite import planning_media_cases as cases
-from conformance.suite.planning_checks import Refused, Table, counts_are, is_refused
+from conformance.suite.planning_checks import Refused, Table, counts_are, counts_are_or_refused, is_refused
 
 
 @requirement("PLANNING-19", needs="count_video_tokens.qwen2_vl", cases=cases.QWEN2_VIDEOS, bugs=("temporal-pad-estimate",))
@@ -140,3 +140,15 @@ def test_recordings_for_qwen3_omni(engine: Engine, case: Table) -> None:
     A hop that was begun does not count, unlike for Qwen2-Audio, and nothing is cut.
     """
     counts_are(engine, "count_audio_tokens", case, "the tokens")
+
+
+@requirement("PLANNING-41", needs="count_video_tokens.qwen2_vl", cases=cases.CAPPED_QWEN2, bugs=("mm-kwargs-ignored",))
+def test_videos_of_capped_pixels_for_qwen2_vl(engine: Engine, case: Table) -> None:
+    """A cap on the pixels of a frame of Qwen2-VL MUST be refused, or the tokens be as many as its owner's processor makes."""
+    counts_are_or_refused(engine, "count_video_tokens", case, "the tokens")
+
+
+@requirement("PLANNING-42", needs="count_video_tokens.qwen3_vl", cases=cases.CAPPED_QWEN3, bugs=("mm-kwargs-ignored",))
+def test_videos_of_capped_pixels_for_qwen3_vl(engine: Engine, case: Table) -> None:
+    """A cap on the pixels of a frame of Qwen3-VL MUST be refused, or the tokens be as many as its owner's processor makes."""
+    counts_are_or_refused(engine, "count_video_tokens", case, "the tokens")

@@ -11,7 +11,7 @@ Learned newlines and separators are among them; boundary markers, row breaks and
 3. A medium that would get no token is refused, for what has no position is lost without a word.
 
 Source: transformers 5.24; the modules of this package name the functions, and where engines disagree. Qwen's
-`cap_pixels_per_frame` is off. A recording and a video are counted as the only ones of their prompt.
+`cap_pixels_per_frame` is off unless it is stated. A recording and a video are counted as the only ones of their prompt.
 """
 
 from collections.abc import Mapping

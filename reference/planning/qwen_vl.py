@@ -29,16 +29,26 @@ class Grid(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QwenVL:
-    """Qwen2-VL and Qwen2.5-VL. min_pixels and max_pixels bound the area of a picture, or of each frame of a video."""
+    """Qwen2-VL and Qwen2.5-VL. min_pixels and max_pixels bound the area of a picture, or of each frame of a video.
+
+    cap_pixels_per_frame: whether a video of many frames has smaller ones, as in qwen-vl-utils: all of them together take
+    nine tenths of a context of max_video_tokens at most, but no frame has less than 1.05 times min_pixels.
+    """
 
     patch_size: int
     merge_size: int
     temporal_patch_size: int
     min_pixels: int
     max_pixels: int
+    cap_pixels_per_frame: bool = False
+    max_video_tokens: int | None = None
 
     def __post_init__(self) -> None:
         check(self)
+        if not isinstance(self.cap_pixels_per_frame, bool):
+            raise TypeError(f"cap_pixels_per_frame is True or False, not {self.cap_pixels_per_frame!r}")
+        if self.cap_pixels_per_frame and (self.max_video_tokens is None or self.max_video_tokens < 1):
+            raise ValueError(f"cap_pixels_per_frame needs max_video_tokens of at least 1, not {self.max_video_tokens}")
 
     @property
     def factor(self) -> int:
@@ -62,7 +72,14 @@ class QwenVL:
         return self._merged(self.video_grid(frames, size))
 
     def _video_size(self, frames: int, size: Size) -> Size:
-        return smart_resize(size, 1, 1, factor=self.factor, limits=(self.min_pixels, self.max_pixels))
+        return smart_resize(size, 1, 1, factor=self.factor, limits=(self.min_pixels, self._video_limit(frames)))
+
+    def _video_limit(self, frames: int) -> int:
+        """The largest area of a frame."""
+        if not self.cap_pixels_per_frame or self.max_video_tokens is None:
+            return self.max_pixels
+        budget = int(self.max_video_tokens * self.factor**2 * 0.9)
+        return max(min(self.max_pixels, budget * self.temporal_patch_size // frames), int(self.min_pixels * 1.05))
 
     def _grid(self, time: int, resized: Size) -> Grid:
         return Grid(time, resized.height // self.patch_size, resized.width // self.patch_size)
@@ -86,7 +103,14 @@ class Qwen3VL(QwenVL):
             scale = max(self.factor / size.height, self.factor / size.width)
             size = Size(int(size.height * scale), int(size.width * scale))
         rounded = round(frames / self.temporal_patch_size) * self.temporal_patch_size
-        return smart_resize(size, frames, rounded, factor=self.factor, limits=(self.min_pixels, self.max_pixels))
+        return smart_resize(size, frames, rounded, factor=self.factor, limits=(self.min_pixels, self._video_limit(frames)))
+
+    def _video_limit(self, frames: int) -> int:
+        """The most pixels of all frames together. Capped, no frame has more than max_video_tokens, and its even share."""
+        if not self.cap_pixels_per_frame or self.max_video_tokens is None:
+            return self.max_pixels
+        share = min(self.max_video_tokens * self.factor**2, self.max_pixels // frames)
+        return max(share, int(self.min_pixels * 1.05)) * frames
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +118,13 @@ class Glm4V(Qwen3VL):
     """GLM-4.1V to GLM-4.6V. As Qwen3-VL, but a picture is resized as a whole time step: its limits are for all its frames.
 
     So a picture has half the area that the limits of Qwen would give it, and sides below one multiple are scaled up.
+    Nothing caps the pixels of its frames.
     """
+
+    def __post_init__(self) -> None:
+        Qwen3VL.__post_init__(self)  # `super()` does not know a class with slots
+        if self.cap_pixels_per_frame or self.max_video_tokens is not None:
+            raise ValueError("glm4v has no setting cap_pixels_per_frame, nor max_video_tokens")
 
     def image_grid(self, size: Size) -> Grid:
         """The patches of a picture, which fills one time step."""

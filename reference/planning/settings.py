@@ -1,7 +1,7 @@
-"""What the settings of every family have in common: they are positive numbers, given in full."""
+"""What the settings of every family have in common: they are positive numbers, given in full but for what may be off."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
 Made = TypeVar("Made")
@@ -9,10 +9,10 @@ Made = TypeVar("Made")
 
 def make(kind: type[Made], family: str, settings: Mapping[str, Any]) -> Made:
     """The settings of a family as an object of its class. Raises ValueError for a name too many or too few."""
-    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    known = {field.name: field.default is MISSING for field in fields(kind)}  # type: ignore[arg-type]
     if unknown := sorted(set(settings) - set(known)):
         raise ValueError(f"{family} has no setting {', '.join(unknown)}; it has {', '.join(known)}")
-    if missing := [name for name in known if name not in settings]:
+    if missing := [name for name, is_needed in known.items() if is_needed and name not in settings]:
         raise ValueError(f"{family} also needs {', '.join(missing)}: the number of tokens depends on it")
     return kind(**settings)
 

@@ -20,9 +20,12 @@ from PIL.Image import Image
 from conformance.adapters import (
     sglang_cpu,
     sglang_drafts,
+    sglang_media,
     sglang_planning,
     sglang_positions,
     sglang_prefixes,
+    sglang_preprocessing,
+    sglang_processing,
     sglang_processors,
     sglang_sessions,
 )
@@ -31,9 +34,9 @@ from conformance.adapters import sglang_pruning as pruning
 from conformance.adapters import sglang_steps as steps
 from conformance.engine import Profile, Traits
 from conformance.protocol.encoding import Encoder
-from conformance.protocol.media import Clip, Colour
+from conformance.protocol.media import Clip, Colour, FetchPolicy
 from conformance.protocol.pipeline import Prefill
-from conformance.protocol.preprocessing import Options
+from conformance.protocol.preprocessing import Options, Work
 from conformance.protocol.processors import Module
 from conformance.protocol.scheduling import DecoderPart
 from conformance.world.checkpoint import Checkpoint
@@ -52,6 +55,8 @@ class SglangEngine:
         surplus_rows="keep last",
         caller_hashes="trust",
         planned_families=sglang_planning.FAMILIES,
+        processed_families=sglang_processing.PROCESSED,
+        bound_families=sglang_processing.BOUND,
         numbered_families=("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "glm4v", "qwen3_omni_moe"),
         backgrounds="engine",
         frame_multiple=2,
@@ -68,6 +73,10 @@ class SglangEngine:
         """`load_image`, and the conversion that `_load_single_item` makes for most models: no background, no limit."""
         picture, _ = sglang_cpu.module("sglang.srt.utils.common").load_image(data, False)
         return np.array(picture if picture.mode == "RGB" else picture.convert("RGB"))
+
+    def fetch_media(self, reference: str, policy: FetchPolicy) -> bytes:
+        """`_load_single_item` up to the decoder: `load_image`, `get_image_bytes` and `download_remote_media`."""
+        return sglang_media.fetch(reference, policy)
 
     def sample_frames(self, clip: Clip, rate: float | None, max_frames: int) -> tuple[list[int], list[float]]:
         """`preprocess_video` of the Qwen-VL processor."""
@@ -174,11 +183,29 @@ class SglangEngine:
         """`import_processors` and `get_mm_processor`."""
         return sglang_processors.find_processor(modules, architectures)
 
+    def process(
+        self, architecture: str, processor: Any, parts: Sequence[sglang_processing.Part]
+    ) -> tuple[NDArray[np.int64], list[Item]]:
+        """`process_mm_data_async` of the processor that `get_mm_processor` finds."""
+        return sglang_processing.process(self._sglang, architecture, processor, parts)
+
+    def bind_output(
+        self, architecture: str, processor: Any, input_ids: NDArray[np.int64], output: Mapping[str, Any]
+    ) -> list[Item]:
+        """`process_mm_data_async` in the formats "processor_output" and "precomputed_embedding"."""
+        return sglang_processing.bind_output(self._sglang, architecture, processor, input_ids, output)
+
     # preprocessing
 
     def preprocessing_key(self, item: Item, processor: str, options: Options) -> bytes:
         """`snapshot_media`, `media_preprocess_kwargs` and `build_artifact_key`."""
         return sglang_processors.preprocessing_key(item, processor, options)
+
+    def open_preprocessor(
+        self, work: Work, workers: int, queued: int, capacity_bytes: int
+    ) -> sglang_preprocessing.Preprocessor:
+        """`MultimodalPreprocessCache` and `MultimodalProcessorExecutor`, for which there are always places."""
+        return sglang_preprocessing.Preprocessor(work, workers, capacity_bytes)
 
     # positions
 
@@ -191,6 +218,10 @@ class SglangEngine:
         extend = self._sglang.utils.extend_mrope_positions_for_retracted_request
         extended: torch.Tensor = extend(torch.from_numpy(triples), length - triples.shape[1])
         return extended
+
+    def retracted_positions(self, triples: NDArray[np.int64], replies: Sequence[int]) -> list[torch.Tensor]:
+        """`Req.reset_for_retract`, and at each attempt `Req.init_next_round_input`."""
+        return sglang_positions.retracted(self._sglang, triples, replies)
 
     def stitch_positions(self, previous: NDArray[np.int64], turn: NDArray[np.int64]) -> torch.Tensor:
         """`Req._extend_session_image_inputs`."""

@@ -3,6 +3,7 @@
 Two of its steps are methods of large objects, and are called here on what they read of these.
 """
 
+from array import array
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -44,6 +45,22 @@ def positions(input_ids: NDArray[np.int64], items: Sequence[Item], layout: Mrope
             **(heard if "audio" in layout.token_ids else {}),
         )
     return table[:, 0].long(), int(delta)
+
+
+def retracted(sglang: Sglang, triples: NDArray[np.int64], replies: Sequence[int]) -> list[torch.Tensor]:
+    """`Req.reset_for_retract`, and at each attempt `Req.init_next_round_input`, as `get_new_batch_prefill` calls it."""
+    prompt = array("q", bytes(8 * triples.shape[1]))
+    sampling = sglang_cpu.module("sglang.srt.sampling.sampling_params").SamplingParams(max_new_tokens=1 << 30)
+    request = sglang.batch.Req(rid="", origin_input_text="", origin_input_ids=prompt, sampling_params=sampling)
+    request.multimodal_inputs = sglang.batch.MultimodalInputs(mm_items=[], mrope_positions=torch.from_numpy(triples))
+    tables = []
+    for reply in replies:
+        if len(request.output_ids) != reply or not request.is_retracted:
+            request.output_ids = array("q", bytes(8 * reply))
+            request.reset_for_retract()
+        request.init_next_round_input()
+        tables.append(request.multimodal_inputs.mrope_positions)
+    return tables
 
 
 def rotary_axes(sections: tuple[int, int, int], interleaved: bool) -> torch.Tensor:

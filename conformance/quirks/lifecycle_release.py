@@ -168,6 +168,34 @@ class FeaturesStay(LiveRequests):
         self._device.release = lambda: None  # type: ignore[method-assign]
 
 
+@quirk(
+    "freed-before-it-is-there",
+    replaces="open_lifecycle",
+    bugs=("enc-cache-encdec-free-same-step",),
+    caught_by=("LIFECYCLE-33",),
+)
+class FreedBeforeItIsThere(LiveRequests):
+    """Rows that no one keeps are freed by the step that makes them, which frees first and encodes then: they stay."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.made = self.left = 0
+
+    def _on_device(self, *arguments: Any) -> Any:
+        rows = super()._on_device(*arguments)
+        self.made += sum(one.nbytes for one in rows)
+        return rows
+
+    def step(self, chunks: Mapping[str, Chunk]) -> dict[str, torch.Tensor | Exception]:
+        before, self.made = self._cache.used_bytes(), 0
+        answers = super().step(chunks)
+        self.left += max(0, self.made - (self._cache.used_bytes() - before))
+        return answers
+
+    def device_bytes(self) -> int:
+        return super().device_bytes() + self.left
+
+
 @quirk("retraction-empties-the-cache", replaces="open_lifecycle", bugs=(), caught_by=("LIFECYCLE-34",))
 class RetractionEmptiesTheCache(LiveRequests):
     """A retraction throws away the rows in the cache, too, and everything is encoded again."""

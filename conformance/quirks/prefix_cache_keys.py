@@ -75,6 +75,13 @@ def keys_of_salt_glued_to_adapter(request: Request, namespace: Namespace, page: 
     return block_keys(request, ("".join(filter(None, namespace)),), page)
 
 
+@quirk("names-of-callers-are-for-all", replaces="page_keys", bugs=("uuid-cross-tenant",), caught_by=("PREFIX_CACHE-21",))
+def names_of_callers_are_for_all(request: Request, namespace: Namespace, page: int) -> list[bytes]:
+    """A name that a caller gave to a picture stands for it in every namespace: whoever knows the name shares its pages."""
+    is_named = any(item.caller_hash is not None for item in request.items)
+    return block_keys(request, () if is_named else namespace, page)
+
+
 @quirk("keys-name-the-next-item", replaces="page_keys", bugs=("prefix-offbyone-mm-boundary",), caught_by=("PREFIX_CACHE-22",))
 def keys_name_the_next_item(request: Request, namespace: Namespace, page: int) -> list[bytes]:
     """An item that begins exactly where a page ends gets into the key of that page."""

@@ -177,6 +177,8 @@ TENANTS = {
         ("cut-elsewhere", Namespace("ab", "c"), Namespace("a", "bc"), "AB iii CD"),
         ("salt-that-says-none", Namespace("None"), Namespace(), "AB iii CD"),
     ]
+} | {
+    "a-picture-that-its-caller-names": Tenants(Namespace("red"), Namespace("blue"), ask("iiiiii ABCDEF", i=5)),
 }
 
 PROMPTS = {"x": "AB iii CD", "y": "AB iii EF", "z": "GHIJKL kk", "long": "AB iii CDEFGH", "short": "AB iii"}

@@ -154,7 +154,11 @@ def test_who_fails_gives_back(engine: Engine, case: Script) -> None:
 
 
 @requirement(
-    "LIFECYCLE-33", level=SHOULD, needs=(*SESSIONS, "open_lifecycle.device_bytes"), cases=cases.EVERYTHING, bugs=("L05",)
+    "LIFECYCLE-33",
+    level=SHOULD,
+    needs=(*SESSIONS, "open_lifecycle.device_bytes"),
+    cases=cases.EVERYTHING,
+    bugs=("L05", "enc-cache-encdec-free-same-step"),
 )
 def test_the_device_is_clear_between_steps(engine: Engine, case: Script) -> None:
     """Between steps nothing SHOULD be on the device but rows in the cache, within its size."""

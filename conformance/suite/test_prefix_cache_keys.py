@@ -35,7 +35,10 @@ def test_the_same_content_has_the_same_keys(engine: Engine, case: Meeting) -> No
 
 
 @requirement(
-    "PREFIX_CACHE-21", needs="page_keys", cases=TENANTS, bugs=("cache-salt-isolation", "prefix-hash-predictable-collision")
+    "PREFIX_CACHE-21",
+    needs="page_keys",
+    cases=TENANTS,
+    bugs=("cache-salt-isolation", "prefix-hash-predictable-collision", "uuid-cross-tenant"),
 )
 def test_keys_tell_namespaces_apart(engine: Engine, case: Tenants) -> None:
     """Pages of another salt or another adapter MUST NOT have the same key."""

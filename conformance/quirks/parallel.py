@@ -103,7 +103,7 @@ def experts_interleaved(layout: Layout) -> list[Place]:
     return [place._replace(ep=place.tp % layout.ep) for place in planned(layout)]
 
 
-@quirk("layout-unchecked", replaces="launch_plan", bugs=(), caught_by=("PARALLEL-08", "PARALLEL-09"))
+@quirk("layout-unchecked", replaces="launch_plan", bugs=(), caught_by=("PARALLEL-08", "PARALLEL-09", "PARALLEL-50"))
 def layout_unchecked(layout: Layout) -> list[Place]:
     """What does not come out even is rounded down, and what there is not is used."""
     try:
@@ -124,13 +124,13 @@ def refusal_without_reason(layout: Layout) -> list[Place]:
         raise ValueError("unsupported") from None
 
 
-@quirk("items-in-turn", replaces="assign_items", bugs=(), caught_by=("PARALLEL-22",))
+@quirk("items-in-turn", replaces="assign_items", bugs=(), caught_by=("PARALLEL-22", "PARALLEL-51"))
 def items_in_turn(sizes: Sequence[int], ranks: int) -> list[list[int]]:
     """Items go to the ranks in turn, whatever their sizes."""
     return [list(range(rank, len(sizes), ranks)) for rank in range(ranks)]
 
 
-@quirk("remainder-of-items-lost", replaces="assign_items", bugs=(), caught_by=("PARALLEL-21", "PARALLEL-22"))
+@quirk("remainder-of-items-lost", replaces="assign_items", bugs=(), caught_by=("PARALLEL-21", "PARALLEL-22", "PARALLEL-51"))
 def remainder_of_items_lost(sizes: Sequence[int], ranks: int) -> list[list[int]]:
     """Every rank gets equally many items, and those that are left over go to nobody."""
     each = len(sizes) // ranks

@@ -90,7 +90,12 @@ class RequestsForTokens(Router):
         super().__init__("total requests" if policy == "total tokens" else policy, ranks)
 
 
-@quirk("report-is-everything", replaces="open_router", bugs=(), caught_by=("PARALLEL-33",))
+@quirk(
+    "report-is-everything",
+    replaces="open_router",
+    bugs=(),
+    caught_by=("PARALLEL-30", "PARALLEL-31", "PARALLEL-33"),
+)
 class ReportIsEverything(Router):
     """A report overwrites what is known, and with it what is on the way to the rank."""
 

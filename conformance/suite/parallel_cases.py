@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from conformance.cases import Exact
+from conformance.oracles.parallel import greedy_peak, plan
 from conformance.protocol.parallel import Layout
 
 SMALL = {
@@ -47,6 +49,14 @@ EXPERTS = {
 PLANS = SMALL | {f"attention-{name}": case for name, case in ATTENTION.items()} | NODES
 
 
+ORDERED = {
+    f"{name}-{number}": Exact(layout, sorted(place[:5] for place in plan(layout)))
+    for name, layouts in PLANS.items()
+    for number, layout in enumerate(layouts, 1)
+}
+"""A layout, and for each process where it runs and its ranks (node, device, dp, pp, tp)."""
+
+
 class Impossible(NamedTuple):
     """A layout that cannot be, and the words of which its refusal has one."""
 
@@ -68,12 +78,16 @@ IMPOSSIBLE = {
     "more-experts-than-ranks": Impossible(Layout(tp=2, ep=16), ("ep", "expert")),
     "nodes-do-not-divide": Impossible(Layout(tp=4, nodes=3), ("node",)),
     "more-nodes-than-processes": Impossible(Layout(tp=2, nodes=4), ("node",)),
-    "a-node-short": Impossible(Layout(tp=8, devices=4), DEVICES),
-    "steps-beyond-the-last": Impossible(Layout(tp=8, device_step=2), DEVICES),
-    "beyond-the-last": Impossible(Layout(tp=4, first_device=6), DEVICES),
     "before-the-first": Impossible(Layout(first_device=-1), DEVICES),
     "no-step": Impossible(Layout(tp=2, device_step=0), ("step",)),
 }
+
+TOO_FEW = {
+    "a-node-short": Impossible(Layout(tp=8, devices=4), DEVICES),
+    "steps-beyond-the-last": Impossible(Layout(tp=8, device_step=2), DEVICES),
+    "beyond-the-last": Impossible(Layout(tp=4, first_device=6), DEVICES),
+}
+"""Layouts for which a node has too few devices."""
 
 UNEVEN = {
     "three-stages-on-two-nodes": Layout(tp=2, pp=3, nodes=2),
@@ -199,6 +213,9 @@ TIGHT = {
     "one-large-last": Shares(2, (1, 1, 1, 1, 4)),
     "few": Shares(4, (2, 7)),
 }
+
+GREEDY = {name: Exact(case, greedy_peak(case.sizes, case.ranks)) for name, case in (TIGHT | SHARES | FEW).items()}
+"""Items for encoder ranks, and the largest share when the largest item that is left goes to the rank with least."""
 
 FAILING = {
     "one-of-two": Shares(2, (2, 3), (1,)),

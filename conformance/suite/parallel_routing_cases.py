@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import NamedTuple
 
+from conformance.cases import Exact
 from conformance.oracles.prefix_cache import ask
 from conformance.protocol.parallel import Load, Policy, Routed
 from conformance.suite.prefix_cache_cases import meeting
@@ -107,16 +108,16 @@ STALE = {
 }
 """Traffic in which ranks say, again and again, how they were before anything was sent to them."""
 
-ROOMS: dict[str, tuple[int, int, tuple[int, ...]]] = {
-    "zero": (4, 0, ()),
-    "small": (4, 3, ()),
-    "as-many-as-ranks": (4, 4, ()),
-    "large": (8, 2**63 - 25, ()),
-    "one-rank": (1, 77, ()),
-    "three-ranks": (3, 1_000_000, ()),
-    "another-rank-is-dead": (4, 7, (1,)),
+ROOMS = {
+    "zero": Exact((4, 0, ()), 0),
+    "small": Exact((4, 3, ()), 3),
+    "as-many-as-ranks": Exact((4, 4, ()), 0),
+    "large": Exact((8, 2**63 - 25, ()), 7),
+    "one-rank": Exact((1, 77, ()), 0),
+    "three-ranks": Exact((3, 1_000_000, ()), 1),
+    "another-rank-is-dead": Exact((4, 7, (1,)), 3),
 }
-"""How many ranks, the room, and the ranks that are dead."""
+"""How many ranks, the room, and the ranks that are dead; and the rank of the room."""
 
 EXPLICIT: dict[str, Asked] = {
     "round-robin": Asked("round robin", Routed((), 5, rank=2)),

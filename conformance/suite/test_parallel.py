@@ -6,6 +6,7 @@ This module holds the launch plan. In each case the layouts count that the engin
 from collections import Counter
 from itertools import product
 
+from conformance.cases import Exact
 from conformance.compare import equal, holds, refuses, unless_refused
 from conformance.engine import Engine
 from conformance.oracles import parallel as oracle
@@ -56,13 +57,12 @@ def test_a_tensor_group_stays_together(engine: Engine, case: Layouts) -> None:
         equal(sorted(set(groups.values())), [part], f"the tensor ranks of one group on one node, of {layout}")
 
 
-@requirement("PARALLEL-05", level=SHOULD, needs="launch_plan", cases=cases.PLANS)
-def test_neighbours_are_neighbours(engine: Engine, case: Layouts) -> None:
+@requirement("PARALLEL-05", level=SHOULD, needs="launch_plan", cases=cases.ORDERED)
+def test_neighbours_are_neighbours(engine: Engine, case: Exact) -> None:
     """Devices SHOULD be taken in order, node by node: by the tensor rank, then the pipeline rank, then the replica."""
-    for layout in launched(engine, case):
-        observed = {place[:2]: place[2:5] for place in engine.launch_plan(layout)}
-        expected = {place[:2]: place[2:5] for place in oracle.plan(layout)}
-        equal(sorted(observed.items()), sorted(expected.items()), f"the (node, device), (dp, pp, tp) of {layout}")
+    for layout in launched(engine, (case.given,)):
+        observed = sorted(place[:5] for place in engine.launch_plan(layout))
+        equal(observed, case.expected, f"the (node, device, dp, pp, tp) of {layout}")
 
 
 @requirement("PARALLEL-06", needs="launch_plan", cases=cases.ATTENTION, bugs=("Y03",))
@@ -110,3 +110,9 @@ def test_no_rank_is_left_out(engine: Engine, case: Layout) -> None:
         observed = sorted((place.pp, place.tp) for place in places)
         equal(observed, sorted(product(range(case.pp), range(case.tp))), f"the (pp, tp) of {case}")
         equal(len({place[:2] for place in places}), len(observed), f"the devices of {case}")
+
+
+@requirement("PARALLEL-50", level=SHOULD, needs="launch_plan", cases=cases.TOO_FEW)
+def test_devices_are_counted_before_anything_starts(engine: Engine, case: Impossible) -> None:
+    """A layout for which a node has too few devices SHOULD be refused before any process of it is started."""
+    refuses(lambda: engine.launch_plan(case.layout), str(case.layout))

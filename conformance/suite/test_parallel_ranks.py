@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import torch
 
+from conformance.cases import Exact
 from conformance.compare import equal, holds
 from conformance.engine import Engine
 from conformance.oracles.parallel import best_peak
@@ -150,3 +151,11 @@ def test_an_item_is_encoded_once(engine: Engine, case: Shares) -> None:
 def test_an_encoder_fails_for_one_item(engine: Engine, case: Shares) -> None:
     """An item whose encoder raised on its rank MUST have the same error on every rank, and all others MUST have their rows."""
     shared(Sharing(engine, case))
+
+
+@requirement("PARALLEL-51", level=SHOULD, needs="assign_items", cases=cases.GREEDY)
+def test_shares_are_as_small_as_greed_makes_them(engine: Engine, case: Exact) -> None:
+    """The largest share SHOULD NOT be larger than where the largest item that is left goes to the rank with least."""
+    ranks, sizes, _ = case.given
+    most = max(sum(sizes[n] for n in share) for share in engine.assign_items(list(sizes), ranks))
+    holds(most <= case.expected, f"the largest share is {most}, and {case.expected} is simple")

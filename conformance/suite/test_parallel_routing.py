@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from conformance.cases import Exact
 from conformance.compare import differ, equal, holds, refuses, unless_refused
 from conformance.engine import Engine
 from conformance.oracles.parallel import RouterModel
@@ -124,13 +125,13 @@ def test_a_report_forgets_nothing(engine: Engine, case: Traffic) -> None:
 
 
 @requirement("PARALLEL-34", needs=(*policy("bootstrap room"), "open_router.mark_dead"), cases=cases.ROOMS)
-def test_a_room_has_one_rank(engine: Engine, case: tuple[int, int, tuple[int, ...]]) -> None:
+def test_a_room_has_one_rank(engine: Engine, case: Exact) -> None:
     """By bootstrap room, the rank MUST be the room modulo the number of ranks: the other side computes the same."""
-    ranks, room, dead = case
+    ranks, room, dead = case.given
     router = engine.open_router("bootstrap room", ranks)
     for rank in dead:
         router.mark_dead(rank)
-    equal(router.route(Routed((), 5, room=room)), room % ranks, f"the rank of room {room}")
+    equal(router.route(Routed((), 5, room=room)), case.expected, f"the rank of room {room}")
 
 
 @requirement("PARALLEL-35", needs=ROUTER, cases=cases.EXPLICIT)

@@ -3,6 +3,8 @@
 The devices are played (`conformance.world.devices`): a copy is done when somebody waits for it, or when the rule says so.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,8 +13,9 @@ from conformance.compare import equal, holds, refuses
 from conformance.engine import Engine
 from conformance.oracles.transport import described, described_all
 from conformance.requirement import requirement
-from conformance.suite.transport_bench import SIZE, OnDevices, bench, on_devices, told
+from conformance.suite.transport_bench import SIZE, bench, told
 from conformance.suite.transport_cases import bits, numbers
+from conformance.suite.transport_machines import OnDevices, on_devices
 from conformance.suite.transport_processes import Pipe
 from conformance.world.devices import Machine
 
@@ -153,20 +156,18 @@ def test_what_was_copied_makes_room(engine: Engine, case: int) -> None:
 @requirement(
     "TRANSPORT-76",
     needs=device_channel_with("counts", "discard"),
-    cases={"the-sender": 0, "the-reader": 1, "it-leaves": 2},
+    cases={
+        "the-sender-takes-it-back": lambda on, packet: on.channel.discard(packet),
+        "the-reader-does-without": lambda on, packet: on.readers[0].discard(packet),
+        "the-reader-leaves": lambda on, packet: on.readers[0].close(),
+    },
     bugs=("I04", "shm-prefix-covered-item"),
 )
-def test_what_nobody_copies_makes_room(engine: Engine, case: int) -> None:
+def test_what_nobody_copies_makes_room(engine: Engine, case: Callable[[OnDevices, bytes], None]) -> None:
     """What is taken back, skipped or left by its readers before it is copied MUST make room on the device."""
     with on_devices(engine, room=2 * SIZE) as on:
-        ends: list[Any] = [on.channel, on.readers[0]]
-        for number in range(2):
-            packet = sent(on, numbers(number, SIZE))[0]
-            for end in ends[case : case + 1]:
-                end.discard(packet)
-        for _ in [0] * (case == 2):
-            on.readers[0].close()
-        sent(on, numbers(7, SIZE), numbers(8, SIZE))
+        case(on, sent(on, numbers(1, SIZE), numbers(2, SIZE))[0])
+        sent(on, numbers(3, SIZE), numbers(4, SIZE))
         equal(on.channel.counts()["cuda_ipc"], 4, "how many of 4 went by the device")
 
 
@@ -209,15 +210,14 @@ def test_memory_that_cannot_be_opened_fails_one_packet(engine: Engine, case: int
         for device in on.devices[:case]:
             device.can_open = False
         packet = sent(on, numbers(1, SIZE))[0]
-        for number, reader in enumerate(on.readers):
-            for _ in range(number < case):
-                refuses(lambda reader=reader: reader.receive(packet), "memory that cannot be opened")  # type: ignore[misc]
-            for _ in range(number >= case):
-                reader.receive(packet)
-            equal(told(reader, on.channel.send([numbers(2)], 1)[0]), described_all([numbers(2)]), "what comes another way")
+        for reader in on.readers[:case]:
+            refuses(partial(reader.receive, packet), "memory that cannot be opened")
+        [reader.receive(packet) for reader in on.readers[case:]]
         settled(on)
         sent(on, numbers(3, SIZE))
         equal(on.channel.counts()["cuda_ipc"], 2, "how many of 2 went by the device")
+        last = on.channel.send([numbers(2)], 1)[0]
+        equal([told(reader, last) for reader in on.readers], [described_all([numbers(2)])] * 2, "what comes another way")
 
 
 @requirement("TRANSPORT-79", needs=CHANNEL, cases={"received": 1, "copies": 2}, bugs=("cuda-ipc-early-reuse-race", "T02"))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -10,10 +10,9 @@ from conformance.compare import Mismatch, refuses, unless_refused
 from conformance.engine import Engine
 from conformance.oracles.transport import Watch, described, described_all, watch
 from conformance.oracles.transport_lives import Life, PlainChannel, drawn
-from conformance.protocol.transport import TRANSPORTS, Channel, Reader
+from conformance.protocol.transport import Channel, Reader
 from conformance.suite.transport_processes import Pipe, Process, fork, line
 from conformance.witness import EngineRaised
-from conformance.world.devices import Machine, PlayedDevice
 
 ROOM = 1 << 20
 """The room in shared memory that channels have where it does not matter."""
@@ -273,32 +272,3 @@ def deliver(reader: Process, packet: bytes, how: str) -> Any:
     if how == "hold":
         reader.say("hold")
     return ask(reader, packet)
-
-
-class OnDevices(NamedTuple):
-    """A channel on the first device of a machine, and readers each on a device of its own, all in this process."""
-
-    machine: Machine
-    device: PlayedDevice
-    channel: Channel
-    devices: list[PlayedDevice]
-    readers: list[Reader]
-
-
-@contextmanager
-def on_devices(
-    engine: Engine, readers: int = 1, room: int = ROOM, transports: Sequence[str] = TRANSPORTS
-) -> Iterator[OnDevices]:
-    """A channel for tensors of a device, closed in the end."""
-    with watch():
-        machine = Machine(1 + readers)
-        device, *devices = [machine.device(index) for index in range(1 + readers)]
-        channel = engine.open_device_channel(transports, readers, room, device)
-        joined = [channel.join(number, devices[number]) for number in range(readers)]
-        try:
-            yield OnDevices(machine, device, channel, devices, joined)
-        finally:
-            ends: list[Any] = [*joined, channel]
-            for end in ends:
-                with suppress(EngineRaised):
-                    end.close()

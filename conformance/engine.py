@@ -77,6 +77,7 @@ class Traits:
     routing_policies: those that the engine's router has; others are not asked for.
     transports: the ways that the engine has from one process to another; others are not asked for.
     channel_readers: the most readers that one of its channels may have; None: any number.
+    bounded_channels: whether a channel bounds its room in shared memory, or the host alone does.
     signed_packets: whether what names a tensor in transport is refused unless this channel made it for this reader; where
         not, whoever can write to a reader is trusted.
     part_items: whether a part that an encoder is asked for may have several items of a request, or has one.
@@ -110,6 +111,7 @@ class Traits:
     routing_policies: tuple[str, ...] = POLICIES
     transports: tuple[str, ...] = TRANSPORTS
     channel_readers: int | None = None
+    bounded_channels: bool = True
     signed_packets: bool = True
     part_items: Literal["ranges", "one"] = "ranges"
     repeated_parts: Literal["drop", "fail"] = "drop"

@@ -171,7 +171,8 @@ def test_what_finds_no_room_goes_another_way(engine: Engine, case: tuple[int, in
         by = channel.counts()
         equal(described_all(observed), described_all(values), "what arrived", where="value {}".format)
     holds(sum(by.values()) == count, f"{count} values went, and {by} were counted")
-    holds(by["shared_memory"] <= room >> 18, f"{by['shared_memory']} of 256 KiB went by shared memory of {room} bytes")
+    for _ in bounded(engine):
+        holds(by["shared_memory"] <= room >> 18, f"{by['shared_memory']} of 256 KiB went by shared memory of {room} bytes")
 
 
 @requirement("TRANSPORT-42", needs=channel_with("held_bytes"), cases={"the-first": 0, "the-last": 3}, bugs=("T04",))

@@ -182,7 +182,7 @@ def inside(engine: Engine, *transports: str, readers: int = 1, room: int = ROOM)
 
 def bounded(engine: Engine) -> list[str]:
     """The transports for tensors of the host that have room for so much and no more."""
-    return [kind for kind in usable(engine) if kind != "inline"]
+    return [kind for kind in usable(engine) if kind != "inline" and engine.traits.bounded_channels]
 
 
 def play(

@@ -241,3 +241,9 @@ def test_any_capped_video_for_qwen2_vl() -> SearchStrategy[Table]:
 @searches("PLANNING-42", examples=FEW)
 def test_any_capped_video_for_qwen3_vl() -> SearchStrategy[Table]:
     return capped("qwen3_vl")
+
+
+@searches("PLANNING-43", examples=FEW)
+def test_any_picture_among_several_for_llava_onevision() -> SearchStrategy[Table]:
+    families = st.builds(lambda family, count: family.but(pictures_in_prompt=count), some.llava_onevision(), st.integers(2, 4))
+    return some.pictures(families, thinnest=20)

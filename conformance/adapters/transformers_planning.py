@@ -51,8 +51,13 @@ MARK = "#"
 
 
 def image_tokens(family: str, settings: Settings, size: Size) -> int:
-    """`_get_num_multimodal_tokens` of the family's processor; of SmolVLM, which has none, `get_number_of_image_patches`."""
+    """`_get_num_multimodal_tokens` of the family's processor; of SmolVLM, which has none, `get_number_of_image_patches`.
+
+    That plans every picture as the only one of its prompt; of several, LLaVA-OneVision's processor writes the placeholders.
+    """
     processor = _of_images(family, repr(dict(settings)))
+    if (count := settings.get("pictures_in_prompt", 1)) > 1:
+        return int(processor.replace_image_token({"batch_num_images": [count]}, 0).count(MARK))
     if family in ("idefics3", "smolvlm"):
         _, rows, columns = processor.image_processor.get_number_of_image_patches(size.height, size.width)
         return int(settings["image_seq_len"] * (rows * columns + 1))

@@ -138,11 +138,24 @@ def _llava_next(settings: Any, size: Size) -> int:
 
 
 def _llava_onevision(settings: Any, size: Size) -> int:
+    if settings.get("pictures_in_prompt", 1) > 1:
+        return _llava_onevision_among(settings, size, settings["pictures_in_prompt"])
     side = settings["image_size"]
     canvases = {"image_grid_pinpoints": settings["image_grid_pinpoints"]}
     made = _images("LlavaOnevisionImageProcessorPil", size={"height": side, "width": side}, **canvases)
     names = ("num_image_tokens", "vision_aspect_ratio", "vision_feature_select_strategy")
     return _expanded("LlavaOnevisionProcessor", made, size, {name: settings[name] for name in names})
+
+
+def _llava_onevision_among(settings: Any, size: Size, count: int) -> int:
+    """The placeholders of the last of `count` pictures of one prompt."""
+    side = settings["image_size"]
+    canvases = {"image_grid_pinpoints": settings["image_grid_pinpoints"]}
+    made = _images("LlavaOnevisionImageProcessorPil", size={"height": side, "width": side}, **canvases)
+    names = ("num_image_tokens", "vision_aspect_ratio", "vision_feature_select_strategy")
+    processor = _bare("LlavaOnevisionProcessor", {**{name: settings[name] for name in names}, "image_token": MARK})
+    inputs = made(images=[[_blank(size)] * count], **_RAW)
+    return int(processor.replace_image_token(inputs, count - 1).count(MARK))
 
 
 def _internvl(settings: Any, size: Size) -> int:

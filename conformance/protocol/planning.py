@@ -40,7 +40,8 @@ class Planning(Protocol):
             vision_feature_select_strategy ("default" or "full")
         llava_next: the same, image_size being the side of a tile; image_grid_pinpoints ([height, width] each)
         llava_onevision: image_size, image_grid_pinpoints, num_image_tokens, vision_aspect_ratio ("anyres_max_9"),
-            vision_feature_select_strategy; the picture is the only one of its prompt
+            vision_feature_select_strategy; the picture is the only one of its prompt, unless a request has
+            pictures_in_prompt, which who cannot tell refuses
         deepseek_vl2: image_size, patch_size, downsample_ratio, candidate_resolutions ([height, width] each); the prompt
             has at most two pictures
         internvl: image_size, min_patches, max_patches, image_seq_length

@@ -235,3 +235,17 @@ def cap_without_a_least(family: str, settings: Settings, frames: int, size: Size
     known = {name: value for name, value in settings.items() if name not in ("cap_pixels_per_frame", "max_video_tokens")}
     capped = {**known, "min_pixels": 1, "max_pixels": max(1, min(settings["max_pixels"], budget))}
     return right.count_video_tokens(family, capped, frames, size)
+
+
+@quirk("each-picture-as-if-alone", replaces="count_image_tokens", bugs=(), caught_by=("PLANNING-43",))
+def each_as_if_alone(family: str, settings: Settings, size: Size) -> int:
+    """A picture is counted in tiles, whatever else is in its prompt; the preprocessor tiles none of several."""
+    known = {name: value for name, value in settings.items() if name != "pictures_in_prompt"}
+    return right.count_image_tokens(family, known, size)
+
+
+@quirk("newline-of-a-lone-tile-forgotten", replaces="count_image_tokens", bugs=(), caught_by=("PLANNING-43",))
+def no_newline(family: str, settings: Settings, size: Size) -> int:
+    """A picture that is one tile has as many tokens as its encoder has rows, and the newline behind it is forgotten."""
+    count = right.count_image_tokens(family, settings, size)
+    return count - 1 if settings.get("pictures_in_prompt", 1) > 1 else count

@@ -70,6 +70,21 @@ CAPPED_QWEN3 = {
         SMALL_QWEN3.but(cap_pixels_per_frame=True, max_video_tokens=9, min_pixels=100_000), (2, 300, 400), (5, 200, 100)
     ),
 }
+
+
+def among(count: int, *sizes: tuple[int, int], **overrides: object) -> Table:
+    """Pictures for LLaVA-OneVision, (height, width) each, in prompts of so many."""
+    family = known.LLAVA_ONEVISION.but(pictures_in_prompt=count, **overrides)
+    return against(oracle.image_tokens, family, *[(Size(*size),) for size in sizes])
+
+
+SEVERAL = {
+    "two": among(2, (480, 640), (384, 384), (1, 90)),
+    "five": among(5, (300, 900), (385, 385)),
+    "without-the-class-token": among(2, (480, 640), vision_feature_select_strategy="default"),
+    "small-tiles": among(3, (480, 640), num_image_tokens=576),
+    "one": among(1, (480, 640), (385, 385)),
+}
 ONEVISION_VIDEOS = {
     "odd-side": videos(known.LLAVA_ONEVISION, (1, 384, 384), (8, 480, 640)),
     "even-side": videos(known.LLAVA_ONEVISION.but(num_image_tokens=576), (3, 240, 320)),

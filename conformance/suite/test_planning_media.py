@@ -152,3 +152,9 @@ def test_videos_of_capped_pixels_for_qwen2_vl(engine: Engine, case: Table) -> No
 def test_videos_of_capped_pixels_for_qwen3_vl(engine: Engine, case: Table) -> None:
     """A cap on the pixels of a frame of Qwen3-VL MUST be refused, or the tokens be as many as its owner's processor makes."""
     counts_are_or_refused(engine, "count_video_tokens", case, "the tokens")
+
+
+@requirement("PLANNING-43", needs="count_image_tokens.llava_onevision", cases=cases.SEVERAL, bugs=("mm-kwargs-ignored",))
+def test_pictures_among_several_for_llava_onevision(engine: Engine, case: Table) -> None:
+    """Of several pictures in a prompt for LLaVA-OneVision each MUST have the tokens of one tile, or the number be refused."""
+    counts_are_or_refused(engine, "count_image_tokens", case, "the tokens")

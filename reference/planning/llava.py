@@ -81,7 +81,7 @@ class LlavaNextVideo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LlavaOnevision:
-    """LLaVA-OneVision, for a picture that is the only one of its prompt: of several, none is tiled.
+    """LLaVA-OneVision. pictures_in_prompt: of several pictures none is tiled, and each is one tile and a newline.
 
     num_image_tokens: those of a tile, a square number. vision_aspect_ratio: "anyres_max_N": the tokens of the canvas
     are interpolated down when it has more than those of N tiles by far (a side 1.1 times as long).
@@ -92,6 +92,7 @@ class LlavaOnevision:
     num_image_tokens: int
     vision_aspect_ratio: str
     vision_feature_select_strategy: str
+    pictures_in_prompt: int = 1
 
     def __post_init__(self) -> None:
         check(self)
@@ -102,13 +103,15 @@ class LlavaOnevision:
 
     def image_tokens(self, size: Size) -> int:
         """The tokens of the whole, and of the canvas without padding, interpolated down and with newlines."""
+        whole = self.num_image_tokens - (self.vision_feature_select_strategy == "default")
+        if self.pictures_in_prompt > 1:
+            return whole + 1
         side = isqrt(self.num_image_tokens)
         rows, columns = unpadded(size, canvas(size, self.image_grid_pinpoints), self.image_size, side)
         most = int(self.vision_aspect_ratio.rpartition("_")[2]) * side**2
         ratio = sqrt(rows * columns / most)
         if ratio > 1.1:
             rows, columns = int(rows // ratio), int(columns // ratio)
-        whole = self.num_image_tokens - (self.vision_feature_select_strategy == "default")
         return whole + rows * columns + rows
 
     def video_tokens(self, frames: int, size: Size) -> int:

@@ -9,7 +9,10 @@
    death, each process ends at once, also one that waits in a collective. Nobody needs to be told, and nobody is left.
 3. A process that ends is reported by the nursery, its parent, within a twentieth of a second.
 
-Orders and reports are lines of JSON: {"name", "role", "config"}, {"kill": pid}; {"pid", "name"}, {"dead", "name", "status"}.
+4. Processes are numbered by birth. A pid is given out again, and then somebody's death is taken for another's.
+
+Orders and reports are lines of JSON: {"number", "name", "role", "config"}, {"kill": number}; {"born": number, "pid"},
+{"dead": number, "status"}.
 """
 
 import json
@@ -22,6 +25,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
+from itertools import count
 from typing import IO, Any
 
 TICK_S = 0.05
@@ -42,7 +46,7 @@ class Nursery:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[theirs], env=environment
         )
         os.close(theirs)
-        self._alive: dict[int, str] = {}
+        self._numbers, self._pids = count(), dict[int, int]()
         self._dead: dict[int, int] = {}
         self._buffer = b""
         if not self._read(PATIENCE_S):
@@ -50,24 +54,27 @@ class Nursery:
             raise RuntimeError(f"the checkpoint {checkpoint} cannot be loaded")
 
     def bear(self, name: str, role: str, config: Mapping[str, Any]) -> int:
-        """Begin a process; its pid. Raises RuntimeError when the nursery is gone."""
-        known = {*self._alive, *self._dead}
-        self._order({"name": name, "role": role, "config": dict(config)})
-        while not (born := {*self._alive, *self._dead} - known):
+        """Begin a process; its number. Raises RuntimeError when the nursery is gone."""
+        number = next(self._numbers)
+        self._order({"number": number, "name": name, "role": role, "config": dict(config)})
+        while number not in self._pids:
             if not self._read(PATIENCE_S):
                 raise RuntimeError("the nursery is gone")
-        return born.pop()
+        return number
 
-    def kill(self, pid: int) -> None:
+    def pid(self, number: int) -> int:
+        """The pid of a process."""
+        return self._pids[number]
+
+    def kill(self, number: int) -> None:
         """End a process at once."""
         with suppress(RuntimeError):
-            self._order({"kill": pid})
+            self._order({"kill": number})
 
     def dead(self, timeout_s: float = 0.0) -> dict[int, int]:
-        """The processes that have ended, by pid, with their status (negative: the signal). All, when the nursery has."""
+        """The processes that have ended, by number, with their status (negative: the signal). All, when the nursery has."""
         if not self._read(timeout_s) and self._process.poll() is not None:
-            self._dead |= dict.fromkeys(self._alive, -signal.SIGKILL)
-            self._alive.clear()
+            self._dead = dict.fromkeys(self._pids, -signal.SIGKILL) | self._dead
             self._cut()
         return dict(self._dead)
 
@@ -98,10 +105,9 @@ class Nursery:
         data = os.read(reports, 1 << 16)
         *lines, self._buffer = (self._buffer + data).split(b"\n")
         for line in map(json.loads, lines):
-            if "pid" in line:
-                self._alive[line["pid"]] = line["name"]
+            if "born" in line:
+                self._pids[line["born"]] = line["pid"]
             if "dead" in line:
-                self._alive.pop(line["dead"], None)
                 self._dead[line["dead"]] = line["status"]
         return bool(data)
 
@@ -117,23 +123,24 @@ def main(checkpoint: str, lifeline: int) -> None:
     module, _, name = checkpoint.partition(":")
     loaded = getattr(import_module(module), name)()
     roles = import_module("reference.serving.roles")
-    children: dict[int, str] = {}
+    children: dict[int, int] = {}
     _report({"ready": True})
     buffer = b""
     while True:
         while children and (ended := os.waitpid(-1, os.WNOHANG))[0]:
-            _report({"dead": ended[0], "name": children.pop(ended[0]), "status": os.waitstatus_to_exitcode(ended[1])})
+            _report({"dead": children.pop(ended[0]), "status": os.waitstatus_to_exitcode(ended[1])})
         if not select.select([0], [], [], TICK_S)[0]:
             continue
         data = os.read(0, 1 << 16)
         *lines, buffer = (buffer + data).split(b"\n")
         for order in map(json.loads, lines):
-            if "kill" in order and order["kill"] in children:
-                os.kill(order["kill"], signal.SIGKILL)
+            if "kill" in order:
+                for pid in [pid for pid, number in children.items() if number == order["kill"]]:
+                    os.kill(pid, signal.SIGKILL)
             if "role" in order:
                 pid = os.fork() or _child(roles, loaded, order, lifeline)
-                children[pid] = order["name"]
-                _report({"pid": pid, "name": order["name"]})
+                children[pid] = order["number"]
+                _report({"born": order["number"], "pid": pid})
         if not data:
             break
     for pid in children:

@@ -68,12 +68,12 @@ class Service:
         self._post = Post(self._folder, "service")
         self._numbers, self._waiting = count(), dict[str, str]()  # what has come for a former request of an id is not for it
         self._outcomes: dict[str, list[int] | Exception] = {}
-        self._pids: dict[str, int] = {}
+        self._processes: dict[str, int] = {}
         self._lost: ProcessLost | None = None
         self._closed = False
         try:
             for name, (role, config) in layout.processes().items():
-                self._pids[name] = nursery.bear(name, role, {**config, "folder": str(self._folder)})
+                self._processes[name] = nursery.bear(name, role, {**config, "folder": str(self._folder)})
             self._start()
         except BaseException:
             self.close()
@@ -82,7 +82,7 @@ class Service:
     @property
     def pids(self) -> dict[str, int]:
         """The processes by name."""
-        return dict(self._pids)
+        return {name: self._nursery.pid(number) for name, number in self._processes.items()}
 
     @property
     def lost(self) -> ProcessLost | None:
@@ -124,7 +124,7 @@ class Service:
         outcomes, self._outcomes = self._outcomes, {}
         return outcomes
 
-    def answer(self, id: str, timeout_s: float = 60.0) -> list[int]:
+    def answer(self, id: str, timeout_s: float = 20.0) -> list[int]:
         """The tokens of one request; those of others stay. Raises RequestFailed, and TimeoutError."""
         until = time.monotonic() + timeout_s
         kept: dict[str, list[int] | Exception] = {}
@@ -144,7 +144,7 @@ class Service:
             return
         self._closed = True
         if self._lost is None:
-            for name in self._pids:
+            for name in self._processes:
                 if not name.startswith("rank-") or name == "rank-0":  # it tells the others
                     self._post.send(name, "stop", {})
             until = time.monotonic() + STOP_S
@@ -158,13 +158,13 @@ class Service:
 
     def _start(self) -> None:
         ready, until = set[str](), time.monotonic() + START_S
-        while ready != {*self._pids}:
+        while ready != {*self._processes}:
             message = self._post.receive(TICK_S)
             if message is not None and message["kind"] == "ready":
                 ready.add(str(message["name"]))
             self._look_for_dead()
             if self._lost or time.monotonic() > until:
-                raise self._lost or RuntimeError(f"not ready after {START_S:g} s: {', '.join({*self._pids} - ready)}")
+                raise self._lost or RuntimeError(f"not ready after {START_S:g} s: {', '.join({*self._processes} - ready)}")
 
     def _take(self, message: Message) -> None:
         id = self._waiting.pop(str(message.get("id")), None)
@@ -175,20 +175,20 @@ class Service:
 
     def _alive(self) -> dict[str, int]:
         dead = self._nursery.dead()
-        return {name: pid for name, pid in self._pids.items() if pid not in dead}
+        return {name: number for name, number in self._processes.items() if number not in dead}
 
     def _look_for_dead(self) -> None:
-        gone = {*self._pids} - {*self._alive()}
+        gone = {*self._processes} - {*self._alive()}
         if gone and self._lost is None:
             name = min(gone)
-            status = self._nursery.dead().get(self._pids[name])
+            status = self._nursery.dead().get(self._processes[name])
             self._end(ProcessLost(f"the process {name} has ended (status {status})"))
 
     def _end(self, error: ProcessLost) -> None:
         """End everybody, and fail whoever waits."""
         self._lost = self._lost or error
-        for pid in self._alive().values():
-            self._nursery.kill(pid)
+        for number in self._alive().values():
+            self._nursery.kill(number)
         until = time.monotonic() + STOP_S
         while self._alive() and time.monotonic() < until:
             self._nursery.dead(TICK_S)

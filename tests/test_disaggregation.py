@@ -109,7 +109,7 @@ def test_a_request_that_waited_too_long_says_which_parts_are_missing() -> None:
     receiver = Receiver(10)
     receiver.expect(bare("ii.jj.k"), [[0], [1], [2]], 0)
     receiver.arrive("a", 1, 3, torch.zeros(2, 5))
-    error = receiver.poll(10)["a"]
+    error = receiver.poll(11)["a"]
     assert isinstance(error, PartsMissing)
     assert str(error) == "request a: parts 0, 2 of 3 did not come within 10 s"
 
@@ -119,7 +119,7 @@ def test_a_request_that_waited_too_long_says_which_parts_are_missing() -> None:
     [
         (torch.zeros(3, 5), 2, r"part 0: its items \[0\] have 2 positions, but rows of the shape \[3, 5\] came"),
         (torch.zeros(2, 5), 3, r"it is one of 3, but the request has the parts 0 to 1"),
-        (torch.zeros(2, 4), 2, r"its rows are torch.float32, 4 wide, but others of the request are torch.float32, 5 wide"),
+        (torch.zeros(2, 4), 2, r"its rows are torch.float32, 4 wide, but others of its modality are torch.float32, 5 wide"),
         (torch.zeros(2, 5).bfloat16(), 2, r"its rows are torch.bfloat16, 5 wide"),
     ],
 )
@@ -171,7 +171,7 @@ def test_what_is_heard_of_rooms_that_never_open_is_forgotten() -> None:
     for ready in decode.expect(bare("ii"), 7, 0):
         prefill.receive(ready)
     assert prefill._heard
-    prefill.poll(10)
+    prefill.poll(11)
     assert not prefill._heard
 
 

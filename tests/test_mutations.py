@@ -1060,7 +1060,7 @@ MUTATIONS = [
     Mutation(
         "an open room ends with its time",
         "disaggregation/decode_side",
-        "if now - one.since >= self._limit_s:",
+        "if now - one.since > self._limit_s:",
         "if now - one.since > 2 * self._limit_s:",
         "DISAGGREGATION-44",
     ),

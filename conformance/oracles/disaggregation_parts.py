@@ -150,22 +150,27 @@ class PlainReceiver:
         self.began: dict[str, float] = {}
         self.came: dict[str, list[tuple[int, Any, bool]]] = {}
         self.bad: dict[str, Exception] = {}
+        self.arrived: dict[str, int] = {}
 
     def expect(self, request: Request, parts: Sequence[Sequence[int]], now: float) -> None:
-        self.began[request.id], self.came[request.id] = now, []
+        self.began[request.id], self.came[request.id], self.arrived[request.id] = now, [], 0
 
     def arrive(self, id: str, part: int, parts: int, rows: Any, fields: Sequence[Mapping[str, Any]]) -> None:
+        if id in self.came and isinstance(rows, torch.Tensor):
+            self.arrived[id] += rows.nbytes
         if id not in self.came or id in self.bad:
             return
         right = split(self.prompts[id].items, self.how)
         is_repeated = part in [number for number, _, _ in self.came[id]]
-        if is_repeated and self.repeats == "drop":
+        if is_repeated and (self.repeats == "drop" or len(self.came[id]) == len(right)):
             return
         if is_repeated or isinstance(rows, Exception) or (part >= len(right) or parts != len(right)):
             self.bad[id] = ValueError("it cannot be computed")
             return
-        before = [(other.shape[1], other.dtype) for _, other, _ in self.came[id]][:1]
-        count = sum(self.prompts[id].items[n].token_count for n in right[part])
+        items = self.prompts[id].items
+        alike = [one for one in self.came[id] if items[right[one[0]][0]].modality is items[right[part][0]].modality]
+        before = [(other.shape[1], other.dtype) for _, other, _ in alike][:1]
+        count = sum(items[n].token_count for n in right[part])
         if len(rows) != count or before not in ([], [(rows.shape[1], rows.dtype)]):
             self.bad[id] = ValueError("it does not fit")
             return
@@ -186,14 +191,14 @@ class PlainReceiver:
                 outcomes[id] = self.bad[id]
             elif len(self.came[id]) == len(right):
                 outcomes[id] = self._whole(id, right)
-            elif now - since >= LIMIT_S:
+            elif now - since > LIMIT_S:
                 outcomes[id] = TimeoutError("not all parts came")
         for id in outcomes:
             self._forget(id)
         return outcomes
 
     def held_bytes(self) -> int:
-        return sum(rows.nbytes for id, parts in self.came.items() if id not in self.bad for _, rows, _ in parts)
+        return sum(self.arrived[id] for id in self.began)
 
     def _whole(self, id: str, right: list[list[int]]) -> list[Item]:
         """Each item with its embedding, or with the next of the rows of its part that have no owner yet."""

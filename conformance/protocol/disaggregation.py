@@ -148,8 +148,8 @@ class Receiver(Protocol):
         the request. fields: what the encoder side found out about each of the items (grids, times); may be empty.
 
         A part fails its request if it is none of its parts, if it counts other parts, if its rows are not as many as its
-        items have positions, and if their width or type is not that of the rows that came before. One that has come
-        already is dropped, or fails its request: the trait `repeated_parts`.
+        items have positions, and if their width or type is not that of the rows of this modality that came before. One
+        that has come already is dropped, or fails its request as long as that lacks another: the trait `repeated_parts`.
         """
 
     @returns(answer.nothing)
@@ -166,7 +166,7 @@ class Receiver(Protocol):
 
         The items are those of the request, in its order, with their spans and identities, and with the fields that were
         found out beside their own; the rows are the ones that arrived, bit for bit. A request that has waited for
-        `limit_s` or longer, and lacks a part, has failed. Each outcome is given once, and nothing is held of it any more.
+        longer than `limit_s`, and lacks a part, has failed. Each outcome is given once, and nothing is held of it any more.
         """
 
     @returns(answer.integer)

@@ -57,7 +57,7 @@ class PrefillSide(Protocol):
         """The rooms that were closed since the last poll: None for one that was handed over, else the error.
 
         A room is handed over when the other side has said that it has everything, and no byte is held for it. One that is
-        open for `limit_s` or longer fails.
+        open for longer than `limit_s` fails.
         """
 
     @returns(answer.integer)
@@ -95,7 +95,7 @@ class DecodeSide(Protocol):
         A room is handed over when everything has come: its ids, the rows of all positions, bit for bit, the first token,
         the delta, and its items with spans, fields and identities, so that keys and positions go on as on the other side.
         It fails where the two sides were given different prompts: other ids, or here items that are other than there. A
-        room that is open for `limit_s` or longer fails. Each outcome is given once, and no byte is held of it any more.
+        room that is open for longer than `limit_s` fails. Each outcome is given once, and no byte is held of it any more.
         """
 
     @returns(answer.integer)

@@ -133,13 +133,6 @@ def options_of_the_first_item(items: Sequence[Item], options: Options, encoders:
     return [part._replace(options=(part.options[0],) * len(part.items)) for part in parts]
 
 
-@quirk("options-without-values-dropped", replaces="assign_parts", bugs=("G06",), caught_by=("DISAGGREGATION-04",))
-def options_that_are_none_are_dropped(items: Sequence[Item], options: Options, encoders: int) -> list[Part]:
-    """An option that is explicitly None does not reach the encoder, which takes its default."""
-    kept = [{name: value for name, value in one.items() if value is not None} for one in options]
-    return assign_parts(items, kept, encoders)
-
-
 @quirk("nobody-encodes", replaces="assign_parts", bugs=("G11",), caught_by=("DISAGGREGATION-05",))
 def nobody_has_to_encode(items: Sequence[Item], options: Options, encoders: int) -> list[Part]:
     """Without encoders there are no parts, and the request goes on as if it had no media."""

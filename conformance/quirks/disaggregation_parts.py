@@ -45,7 +45,7 @@ class RowsInOrderOfArrival(Receiver):
     "ready-with-the-first-part",
     replaces="open_receiver",
     bugs=("G01",),
-    caught_by=("DISAGGREGATION-23", "DISAGGREGATION-26", "DISAGGREGATION-29", "DISAGGREGATION-35"),
+    caught_by=("DISAGGREGATION-23", "DISAGGREGATION-26", "DISAGGREGATION-29", "DISAGGREGATION-50", "DISAGGREGATION-35"),
 )
 class ReadyWithTheFirstPart(Receiver):
     """A request goes on as soon as one part has come, and without what is missing."""
@@ -79,7 +79,7 @@ class EmbeddingsWaitForAPart(Receiver):
     """A request of which no part was asked for waits for one until its time is up."""
 
     def poll(self, now: float) -> dict[str, Outcome]:
-        idle = {id: one for id, one in self._waiting.items() if not one.parts and now - one.since < self._limit_s}
+        idle = {id: one for id, one in self._waiting.items() if not one.parts and now - one.since <= self._limit_s}
         for id in idle:
             del self._waiting[id]
         outcomes = super().poll(now)
@@ -155,7 +155,7 @@ class ShortRowsFilledUp(Receiver):
         super().arrive(id, part, parts, rows, fields)
 
 
-@quirk("other-types-are-cast", replaces="open_receiver", bugs=("G13",), caught_by=("DISAGGREGATION-27", "DISAGGREGATION-32"))
+@quirk("other-types-are-cast", replaces="open_receiver", bugs=("G13",), caught_by=("DISAGGREGATION-27",))
 class OtherTypesAreCast(Receiver):
     """Rows of another type and width are made to look like the others."""
 
@@ -167,7 +167,7 @@ class OtherTypesAreCast(Receiver):
         super().arrive(id, part, parts, rows, fields)
 
 
-@quirk("number-of-parts-ignored", replaces="open_receiver", bugs=(), caught_by=("DISAGGREGATION-27", "DISAGGREGATION-32"))
+@quirk("number-of-parts-ignored", replaces="open_receiver", bugs=(), caught_by=("DISAGGREGATION-27",))
 class NumberOfPartsIgnored(Receiver):
     """How many parts the other side counts is not looked at."""
 
@@ -180,7 +180,7 @@ class NumberOfPartsIgnored(Receiver):
     "misfit-kills-the-batch",
     replaces="open_receiver",
     bugs=(),
-    caught_by=("DISAGGREGATION-27", "DISAGGREGATION-28", "DISAGGREGATION-29"),
+    caught_by=("DISAGGREGATION-27", "DISAGGREGATION-28", "DISAGGREGATION-29", "DISAGGREGATION-50"),
 )
 class MisfitKillsTheBatch(Receiver):
     """A part that fails its request fails everyone who waits."""

@@ -23,7 +23,12 @@ class ErrorIsNotPassedOn(Receiver):
             super().arrive(id, part, parts, rows, fields)
 
 
-@quirk("waits-for-ever", replaces="open_receiver", bugs=("G01", "G02"), caught_by=("DISAGGREGATION-29", "DISAGGREGATION-32"))
+@quirk(
+    "waits-for-ever",
+    replaces="open_receiver",
+    bugs=("G01", "G02"),
+    caught_by=("DISAGGREGATION-29", "DISAGGREGATION-50", "DISAGGREGATION-32"),
+)
 class WaitsForEver(Receiver):
     """A request whose parts do not come waits without end."""
 
@@ -31,13 +36,13 @@ class WaitsForEver(Receiver):
         return super().poll(min([now, *(one.since for one in self._waiting.values())]))
 
 
-@quirk("dropped-without-a-word", replaces="open_receiver", bugs=("G02",), caught_by=("DISAGGREGATION-29",))
+@quirk("dropped-without-a-word", replaces="open_receiver", bugs=("G02",), caught_by=("DISAGGREGATION-29", "DISAGGREGATION-50"))
 class DroppedWithoutAWord(Receiver):
     """A request whose time is up is dropped, and its caller hears nothing."""
 
     def poll(self, now: float) -> dict[str, Outcome]:
         for id, one in list(self._waiting.items()):
-            if one.missing and now - one.since >= self._limit_s:
+            if one.missing and now - one.since > self._limit_s:
                 self.cancel(id)
         return super().poll(now)
 
@@ -58,13 +63,13 @@ class OneClockForAll(Receiver):
         super().expect(request, parts, min([now, *(one.since for one in self._waiting.values())]))
 
 
-@quirk("complete-but-late-is-an-error", replaces="open_receiver", bugs=("G02",), caught_by=("DISAGGREGATION-29",))
+@quirk("complete-but-late-is-an-error", replaces="open_receiver", bugs=("G02",), caught_by=("DISAGGREGATION-50",))
 class CompleteButLateIsAnError(Receiver):
     """A request whose parts have all come is failed if it is looked at after its time."""
 
     def poll(self, now: float) -> dict[str, Outcome]:
         for id, one in list(self._waiting.items()):
-            if now - one.since >= self._limit_s:
+            if now - one.since > self._limit_s:
                 self.fail(id, TimeoutError("too late"))
         return super().poll(now)
 
@@ -133,6 +138,7 @@ class FieldsMoveUp(Receiver):
         "DISAGGREGATION-27",
         "DISAGGREGATION-28",
         "DISAGGREGATION-29",
+        "DISAGGREGATION-50",
         "DISAGGREGATION-30",
         "DISAGGREGATION-31",
         "DISAGGREGATION-34",
@@ -196,7 +202,7 @@ class SecondRequestTakesOver(Receiver):
     caught_by=(
         "DISAGGREGATION-23",
         "DISAGGREGATION-26",
-        "DISAGGREGATION-29",
+        "DISAGGREGATION-50",
         "DISAGGREGATION-30",
         "DISAGGREGATION-31",
         "DISAGGREGATION-35",
@@ -231,6 +237,7 @@ class RowsAreAView(Receiver):
         "DISAGGREGATION-27",
         "DISAGGREGATION-28",
         "DISAGGREGATION-29",
+        "DISAGGREGATION-50",
         "DISAGGREGATION-30",
         "DISAGGREGATION-31",
         "DISAGGREGATION-34",

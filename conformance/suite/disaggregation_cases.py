@@ -168,7 +168,7 @@ REPEATED: Mapping[str, parts.Script] = {
 }
 MISFITS: Mapping[str, parts.Script] = {
     how: parts.script(
-        {"a": "iii.vv", "b": "jj"}, f"expect a; expect b; arrive a 1; {how} a 0; poll; arrive b 0; poll; arrive a 0; poll"
+        {"a": "i.jjj.kk", "b": "jj"}, f"expect a; expect b; arrive a 2; {how} a 0; poll; arrive b 0; poll; arrive a 0; poll"
     )
     for how in ("short", "long", "wide", "cast", "recount")
 } | {"beyond": parts.script({"a": "iii.vv", "b": "jj"}, "expect a; expect b; arrive a 1; beyond a; poll; arrive b 0; poll")}
@@ -182,17 +182,22 @@ FAILURES: Mapping[str, parts.Script] = {
     "beside-a-precomputed-item": parts.script({"a": "ii.jj"}, "expect a; broken a 1; poll", embedded="i"),
 }
 LIMITS: Mapping[str, parts.Script] = {
-    "one-part-is-missing": parts.script({"a": "ii.vv"}, "expect a; arrive a 0; wait 9; poll; wait 1; poll; arrive a 1; poll"),
-    "nothing-came": parts.script({"a": "ii.vv"}, "expect a; wait 10; poll; poll"),
+    "one-part-is-missing": parts.script({"a": "ii.vv"}, "expect a; arrive a 0; wait 9; poll; wait 2; poll; arrive a 1; poll"),
+    "nothing-came": parts.script({"a": "ii.vv"}, "expect a; wait 11; poll; poll"),
     "each-by-its-own-clock": parts.script(
-        {"a": "ii", "b": "jj"}, "expect a; wait 6; expect b; wait 6; poll; arrive b 0; wait 6; poll"
+        {"a": "ii", "b": "jj"}, "expect a; wait 6; expect b; wait 6; poll; arrive b 0; poll; wait 6; poll"
     ),
-    "complete-and-polled-late": parts.script({"a": "ii.vv"}, "expect a; arrive a 0; arrive a 1; wait 60; poll"),
     "sixty-at-once": parts.script(
         {f"r{n}": "i" for n in range(60)},
         *(f"expect r{n}" for n in range(60)),
         *(f"arrive r{n} 0" for n in range(0, 60, 4)),
-        "wait 60; poll; poll",
+        "poll; wait 60; poll; poll",
+    ),
+}
+LATE_POLLS: Mapping[str, parts.Script] = {
+    "two-parts": parts.script({"a": "ii.vv"}, "expect a; arrive a 0; arrive a 1; wait 60; poll"),
+    "beside-one-that-lacks-a-part": parts.script(
+        {"a": "ii.vv", "b": "jj"}, "expect a; expect b; arrive a 0; arrive b 0; wait 60; poll; poll"
     ),
 }
 ENDINGS: Mapping[str, parts.Script] = {

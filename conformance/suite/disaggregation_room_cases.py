@@ -49,11 +49,11 @@ ABORTS: Mapping[str, Script] = {
     "twice": script(ONE, "begin 7 a; expect 7 a; post; drop 7; drop 7; leave 7; leave 7; post; poll"),
 }
 LOSSES: Mapping[str, Script] = {
-    "the-decode-never-comes": script(ONE, "begin 7 a; finish 7; post; wait 9; poll; wait 1; poll"),
-    "the-prefill-never-comes": script(ONE, "expect 7 a; post; wait 10; poll"),
-    "ready-is-lost": script(ONE, "begin 7 a; expect 7 a; lose; finish 7; post; wait 10; poll"),
-    "some-rows-are-lost": script(ONE, "begin 7 a; expect 7 a; post; store 7 3; lose; finish 7; post; poll; wait 10; poll"),
-    "the-metadata-are-lost": script(ONE, "begin 7 a; expect 7 a; post; store 7 9; post; finish 7; lose; poll; wait 10; poll"),
+    "the-decode-never-comes": script(ONE, "begin 7 a; finish 7; post; wait 9; poll; wait 2; poll"),
+    "the-prefill-never-comes": script(ONE, "expect 7 a; post; wait 11; poll"),
+    "ready-is-lost": script(ONE, "begin 7 a; expect 7 a; lose; finish 7; post; wait 11; poll"),
+    "some-rows-are-lost": script(ONE, "begin 7 a; expect 7 a; post; store 7 3; lose; finish 7; post; poll; wait 11; poll"),
+    "the-metadata-are-lost": script(ONE, "begin 7 a; expect 7 a; post; store 7 9; post; finish 7; lose; poll; wait 11; poll"),
 }
 OTHERS: Mapping[str, Script] = {
     "a-picture-fewer-there": script({"a": ".....jj.", "b": ".iii.jj."}, "begin 7 a; expect 7 b", TO_ITS_END),
@@ -77,7 +77,7 @@ LATE: Mapping[str, Script] = {
     "after-it-was-handed-over": script(ONE, "begin 7 a; expect 7 a; post; finish 7; post; poll; replay; poll"),
     "after-an-abort-there": script(ONE, "begin 7 a; expect 7 a; post; store 7 4; drop 7; post; poll; replay; poll"),
     "after-an-abort-here": script(ONE, "begin 7 a; expect 7 a; post; finish 7; leave 7; post; poll; replay; wait 1; poll"),
-    "after-its-time": script(ONE, "begin 7 a; expect 7 a; post; store 7 4; post; wait 10; poll; replay; poll"),
+    "after-its-time": script(ONE, "begin 7 a; expect 7 a; post; store 7 4; post; wait 11; poll; replay; poll"),
     "beside-another-room": script(
         {"a": ".iii.", "b": ".jjj."},
         "begin 7 a; expect 7 a; post; store 7 4; drop 7; post; poll; begin 70 b; expect 70 b; replay; finish 70; post; poll",

@@ -95,7 +95,7 @@ def test_no_encoder_has_two_items_more_than_another(engine: Engine, case: Shared
 @requirement("DISAGGREGATION-04", needs="assign_parts", cases=SHARES, bugs=("G06",))
 def test_options_reach_the_encoder(engine: Engine, case: Shared) -> None:
     """The options of each item MUST reach its encoder, and those of no other item."""
-    options = [{"max_pixels": 1000 + number, "fps": None} if number % 3 else {} for number in range(len(case.items))]
+    options = [{"max_pixels": 1000 + number, "fps": 2.0} if number % 3 else {} for number in range(len(case.items))]
     parts = engine.assign_parts(case.items, options, case.encoders)
     told = [(number, dict(mine)) for part in parts for number, mine in zip(part.items, part.options, strict=False)]
     equal(sorted(told, key=str), sorted([(n, options[n]) for n in raw_numbers(case.items)], key=str), "the options told")

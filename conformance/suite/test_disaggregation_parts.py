@@ -12,7 +12,7 @@ from conformance.compare import Mismatch, equal, holds, refuses
 from conformance.engine import Engine
 from conformance.oracles.disaggregation_parts import LIMIT_S, PlainReceiver, Player, Script, bare, script
 from conformance.oracles.lifecycle import TABLE, drawn
-from conformance.requirement import requirement
+from conformance.requirement import SHOULD, requirement
 from conformance.suite import disaggregation_cases as cases
 from conformance.world.doubles import Encoders, precomputed
 from reference.items import Chunk, Request
@@ -97,6 +97,12 @@ def test_nobody_waits_for_ever(engine: Engine, case: Script) -> None:
     follows(engine, case)
 
 
+@requirement("DISAGGREGATION-50", level=SHOULD, needs=WAITS, cases=cases.LATE_POLLS, bugs=("G02",))
+def test_what_came_in_time_is_not_late(engine: Engine, case: Script) -> None:
+    """A request whose parts have all come in time SHOULD have its rows, however late it is looked at."""
+    follows(engine, case)
+
+
 @requirement("DISAGGREGATION-30", needs=ALL, cases=cases.ENDINGS, bugs=("G04",))
 def test_what_comes_late_is_dropped(engine: Engine, case: Script) -> None:
     """A request that was cancelled MUST NOT have an outcome, and what comes for one that does not wait MUST be dropped."""
@@ -111,7 +117,7 @@ def test_what_was_found_out_stays_with_its_item(engine: Engine, case: Script) ->
 
 @requirement("DISAGGREGATION-32", needs=ALL, cases=cases.PARTS, bugs=("G01", "G04"))
 def test_a_receiver_holds_what_is_needed(engine: Engine, case: Script) -> None:
-    """A receiver MUST NOT hold more rows than have arrived for requests that wait, and none when no request does."""
+    """A receiver MUST NOT hold more rows than have arrived for requests that have no outcome yet."""
     held, needed = answers(engine, case, "held_bytes"), expected(engine, case, "held_bytes")
     both = enumerate(zip(held, needed, strict=True))
     over = [f"{case.where(n)}: {one} of {most}" for n, (one, most) in both if not 0 <= one <= most]
@@ -134,6 +140,7 @@ def test_what_waits_can_be_seen(engine: Engine, case: Script) -> None:
 
 @requirement(
     "DISAGGREGATION-34",
+    level=SHOULD,
     needs=receiver_with("expect", "arrive", "poll", "held_bytes"),
     cases={
         "an-item-in-no-part": Refusal(drawn("b", "ii.jj"), [[0]]),
@@ -144,7 +151,7 @@ def test_what_waits_can_be_seen(engine: Engine, case: Script) -> None:
     },
 )
 def test_what_cannot_be_waited_for_is_refused(engine: Engine, case: Refusal) -> None:
-    """A request whose parts are not those of its items, or that waits already, MUST be refused, and change nothing."""
+    """A request whose parts are not those of its items, or that waits already, SHOULD be refused, and change nothing."""
     receiver, first = engine.open_receiver(LIMIT_S), script({"a": "ii"}, "expect a", "arrive a 0", "poll")
     player = Player(receiver, first, engine.traits.part_items)
     player.do("expect a")

@@ -233,7 +233,7 @@ def test_what_is_out_of_turn_is_refused(engine: Engine, case: Refusal) -> None:
         "handed-over": "begin 7 a; expect 7 a; post; finish 7; post; poll",
         "aborted-there": "begin 7 a; expect 7 a; post; store 7 4; drop 7; post; poll",
         "aborted-here": "begin 7 a; expect 7 a; post; finish 7; leave 7; post; poll",
-        "over-its-limit": "begin 7 a; expect 7 a; post; store 7 4; post; wait 10; poll",
+        "over-its-limit": "begin 7 a; expect 7 a; post; store 7 4; post; wait 11; poll",
     },
 )
 def test_a_room_has_one_life(engine: Engine, case: str) -> None:

@@ -66,6 +66,7 @@ def part_scripts(
         ]
         rest = [f"expect {name}" for name in waiting] * 4 + [f"{word} {name}" for word in others for name in prompts]
         lines.append(choose(st.sampled_from([*rest, "poll", "poll", "wait 4", *arrivals])))
+        lines[-1:] = ["poll", "wait 4"] if lines[-1] == "wait 4" else lines[-1:]
         waiting = [name for name in waiting if lines[-1] != f"expect {name}"]
     return case._replace(lines=(*lines, "poll"))
 

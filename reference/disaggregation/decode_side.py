@@ -112,7 +112,7 @@ class DecodeSide:
     def poll(self, now: float) -> dict[int, Handed | Exception]:
         """What was handed over or has failed since the last poll."""
         for room, one in list(self._rooms.items()):
-            if now - one.since >= self._limit_s:
+            if now - one.since > self._limit_s:
                 chunks = sum(len(told.chunks) for told in one.told.values())
                 self._close(room, RoomTimeout(f"room {room} was open for {self._limit_s:g} s; {chunks} chunks came"))
         outcomes, self._outcomes = self._outcomes, {}

@@ -139,9 +139,9 @@ class PrefillSide:
     def poll(self, now: float) -> dict[int, Exception | None]:
         """The rooms that were closed since the last poll."""
         self._now = now
-        for room in [room for room, one in self._rooms.items() if now - one.since >= self._limit_s]:
+        for room in [room for room, one in self._rooms.items() if now - one.since > self._limit_s]:
             self._close(room, RoomTimeout(f"room {room} was open for {self._limit_s:g} s"))
-        for room in [room for room, heard in self._heard.items() if now - heard.since >= self._limit_s]:
+        for room in [room for room, heard in self._heard.items() if now - heard.since > self._limit_s]:
             del self._heard[room]
         closed, self._closed = self._closed, {}
         return closed

@@ -108,7 +108,7 @@ class Receiver:
     def poll(self, now: float) -> dict[str, tuple[Item, ...] | Exception]:
         """The requests that are complete, have failed, or have waited too long; each once."""
         for id, one in list(self._waiting.items()):
-            if one.missing and now - one.since >= self._limit_s:
+            if one.missing and now - one.since > self._limit_s:
                 came = f"parts {', '.join(map(str, one.missing))} of {len(one.parts)} did not come within {self._limit_s:g} s"
                 self.fail(id, PartsMissing(f"request {id}: {came}"))
         ready = [id for id, one in self._waiting.items() if not one.missing]
@@ -133,10 +133,11 @@ class Receiver:
             return f"its items {list(numbers)} have {expected} positions, but rows of the shape {list(rows.shape)} came"
         if fields and len(fields) != len(numbers):
             return f"it has {len(numbers)} items, but {len(fields)} mappings of fields came"
-        for other in one.rows.values():
+        kind = one.request.items[numbers[0]].modality
+        for other in [rows for number, rows in one.rows.items() if one.request.items[number].modality is kind]:
             if (other.shape[1], other.dtype) != (rows.shape[1], rows.dtype):
                 found, known = f"{rows.dtype}, {rows.shape[1]} wide", f"{other.dtype}, {other.shape[1]} wide"
-                return f"its rows are {found}, but others of the request are {known}"
+                return f"its rows are {found}, but others of its modality are {known}"
         return None
 
 

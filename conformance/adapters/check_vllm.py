@@ -690,6 +690,24 @@ def any_sampled_id() -> bool:
     return ids.tolist() == [-1] and error(lambda: nn.Embedding(2, 1)(ids)) == "IndexError"
 
 
+@fails("SPECULATION-09")
+def drafts_behind_a_picture() -> bool:
+    """Behind a picture at the end of a prompt drafts stand one after its time, on all axes, and not behind its rows."""
+    owner = named("v1.spec_decode.llm_base_proposer:SpecDecodeBaseProposer")
+    one = owner.__new__(owner)
+    one.uses_mrope, one.max_model_len, one._slot_mapping_buffer = True, 100, torch.zeros(1)
+    one.mrope_positions = torch.tensor([[5], [7], [5]])  # a picture of three rows that begins at 5; the next text is at 8
+    about = SimpleNamespace(block_table_tensor=None, seq_lens=None, max_seq_len=0, seq_lens_cpu_upper_bound=None)
+
+    def kernel(positions_1d: Any, out_clamped_positions: Any, **others: Any) -> None:
+        out_clamped_positions.copy_(positions_1d + 1)  # as eagle_step_slot_mapping_metadata_kernel does it, in Triton
+
+    module = vllm_cpu.module("vllm.v1.spec_decode.llm_base_proposer")
+    with patch.object(module, "eagle_step_update_slot_mapping_and_metadata", kernel):
+        moved = one._update_positions_dependent_metadata(one.mrope_positions.clone(), about, 1, 1, 1)
+    return bool(moved.flatten().tolist() == [6, 6, 6])
+
+
 @fails("SPECULATION-13", "SPECULATION-14")
 def placeholders_are_proposed() -> bool:
     """Placeholders that followed the last words are proposed like words."""

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from conformance.adapters import vllm_cpu
+from conformance.adapters import vllm_drafts as drafts
 from conformance.adapters import vllm_fetching as fetching
 from conformance.adapters import vllm_items as translate
 from conformance.adapters import vllm_media as media
@@ -213,6 +214,10 @@ class VllmEngine:
     ) -> torch.Tensor:
         """The first pass of `SpecDecodeBaseProposer` with a draft model that takes rows: Llama 4's EAGLE, Qwen3.5's MTP."""
         return steps.draft_embeddings(self._vllm, input_ids, items, rows, table, chunk, next_id)
+
+    def draft_positions(self, positions: NDArray[np.int64], chunk: Chunk, steps: int) -> NDArray[np.int64]:
+        """`SpecDecodeBaseProposer`, pass by pass."""
+        return drafts.draft_positions(positions, chunk, steps)
 
     def propose_ngram(
         self, input_ids: NDArray[np.int64], items: Sequence[Item], shortest: int, longest: int, count: int

@@ -1,9 +1,11 @@
-"""The command line: run, fuzz, faults, accept, list, quirks, explain, new-adapter.
+"""The command line: run, fuzz, faults, serve-reference, accept, list, quirks, explain, new-adapter.
 
 What needs an engine or the rules themselves is imported by the commands that do, so that the others answer at once.
 """
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -120,6 +122,29 @@ def faults(
     raise typer.Exit(0 if all(one.holds for one in tallies.values()) else 1)
 
 
+@app.command("serve-reference")
+def serve_reference(
+    checkpoint: Annotated[
+        str, typer.Option(help="package.module:function that makes processor and model.")
+    ] = "conformance.world.checkpoint:tiny_qwen2_vl",
+    tp: Annotated[int, typer.Option(min=1, help="How many ranks share the language model.")] = 1,
+    disaggregated: Annotated[bool, typer.Option(help="Encoder, prefill and decode are processes of their own.")] = False,
+    chunk_length: Annotated[int | None, typer.Option(min=1, help="The most positions of a prompt in one step.")] = None,
+    media: Annotated[list[Path] | None, typer.Option(help="Images may be files in here; may be repeated.")] = None,
+) -> None:
+    """Serve the reference, as processes: requests are lines of JSON on standard input, and answers on standard output.
+
+    {"id": "1", "text": "What is <|vision_start|><|image_pad|><|vision_end|>?", "images": ["/media/cat.png"], "limit": 8}
+
+    Exit status: 0 when all were answered, 1 when a process was lost, 2 usage.
+    """
+    command = [sys.executable, "-m", "reference.serving", "--checkpoint", checkpoint, "--tp", str(tp)]
+    command += ["--disaggregated"] * disaggregated
+    command += [] if chunk_length is None else ["--chunk-length", str(chunk_length)]
+    command += [part for folder in media or () for part in ("--media", str(folder))]
+    raise typer.Exit(subprocess.run(command, check=False).returncode)
+
+
 @app.command()
 def accept(
     report_file: Annotated[Path, typer.Argument(help="What `mmproof run --json` wrote.", metavar="REPORT")],
@@ -231,7 +256,8 @@ def new_adapter(name: Annotated[str, typer.Argument(help="Your engine's name; NA
     if path.exists():
         refuse(f"{path} exists already")
     path.write_text((HOME / "adapters" / "skeleton.txt").read_text(encoding="utf-8").replace("NAME", name), encoding="utf-8")
-    out.print(f"wrote {path}; now: mmproof run --engine {path}:Engine", highlight=False)
+    out.print(f"wrote {path}; now: mmproof run --engine {path}:Engine", highlight=False, soft_wrap=True)
+    out.print("`mmproof list --methods` names what else it may have, `mmproof explain METHOD` is the contract", soft_wrap=True)
 
 
 def _show(rows: list[Row], as_json: bool, columns: tuple[str, ...]) -> None:

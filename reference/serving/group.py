@@ -23,7 +23,7 @@ def spread(group: Collectives, news: Sequence[Mapping[str, Any]]) -> list[dict[s
     try:
         data = group.broadcast(encode_value(list(news)) if group.rank == 0 else b"", 0)
     except RuntimeError as error:
-        raise GroupLost(f"rank {group.rank} cannot reach the others: {error}") from error
+        raise GroupLost(group.rank, error) from error
     told: list[dict[str, Any]] = decode_value(data)
     return told
 
@@ -37,7 +37,7 @@ def agree(group: Collectives, mine: Mapping[str, Outcome]) -> dict[str, int | Fa
     try:
         all_said = [decode_value(data) for data in group.all_gather(encode_value(said))]
     except RuntimeError as error:
-        raise GroupLost(f"rank {group.rank} cannot reach the others: {error}") from error
+        raise GroupLost(group.rank, error) from error
     return {id: _agreed([one.get(id, "") for one in all_said]) for id in said}
 
 

@@ -27,6 +27,9 @@ R = TypeVar("R")
 class GroupLost(RuntimeError):
     """A rank of the group is gone, and nothing can be computed any more."""
 
+    def __init__(self, rank: int, error: Exception) -> None:
+        super().__init__(f"rank {rank} cannot reach the others: {str(error).partition('. ')[0]}")
+
 
 class Shards:
     """This rank's part of a model, which is changed in place.
@@ -82,5 +85,5 @@ class Shards:
             dist.all_reduce(part)
         except Exception as error:
             self._made = self._sums
-            raise GroupLost(f"rank {self._rank} cannot reach the others: {error}") from error
+            raise GroupLost(self._rank, error) from error
         return part

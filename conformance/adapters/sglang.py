@@ -21,6 +21,7 @@ from conformance.adapters import (
     sglang_cpu,
     sglang_drafts,
     sglang_media,
+    sglang_parallel,
     sglang_planning,
     sglang_positions,
     sglang_prefixes,
@@ -43,7 +44,7 @@ from conformance.world.checkpoint import Checkpoint
 from reference.items import Chunk, Format, Item, Modality, MropeLayout, Request, Size, Span
 
 
-class SglangEngine:
+class SglangEngine(sglang_parallel.Parallel):
     """SGLang's multimodal input pipeline. Making one imports SGLang, which takes some ten seconds.
 
     Raises EngineNotLoaded, with what to install, when it is missing.
@@ -60,6 +61,8 @@ class SglangEngine:
         numbered_families=("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "glm4v", "qwen3_omni_moe"),
         backgrounds="engine",
         frame_multiple=2,
+        layouts=sglang_parallel.LAYOUTS,
+        routing_policies=sglang_parallel.POLICIES,
         profile=Profile.SGLANG,
     )
 

@@ -8,11 +8,15 @@ without sockets: a message that it sends is where the request went.
 import threading
 from collections.abc import Sequence
 from contextlib import nullcontext
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
+import torch
+
 from conformance.adapters import sglang_cpu
-from conformance.protocol.parallel import Layout, Load, Place, Policy, Routed
+from conformance.protocol.parallel import Collectives, Encode, Layout, Load, Place, Policy, Routed
+from conformance.world.doubles import HIDDEN
+from reference.items import Item
 
 POLICIES: tuple[Policy, ...] = ("round robin", "total requests", "total tokens", "bootstrap room")
 METHODS = {"bootstrap room": "FOLLOW_BOOTSTRAP_ROOM"}
@@ -184,3 +188,57 @@ class Router:
 def open_router(policy: Policy, ranks: int) -> Router:
     """A controller with this method of load balancing."""
     return Router(policy, ranks)
+
+
+class _Group:
+    """What `run_dp_sharded_mrope_vision_model` asks of a tensor-parallel group: tensors of one shape."""
+
+    def __init__(self, collectives: Collectives) -> None:
+        self._collectives = collectives
+
+    def all_gather(self, tensor: torch.Tensor, dim: int) -> torch.Tensor:
+        return torch.cat(self._collectives.all_gather_tensor(tensor), dim=dim)
+
+    def broadcast(self, tensor: torch.Tensor, src: int) -> None:
+        data = tensor.contiguous().view(torch.uint8).numpy().tobytes()
+        sent = bytearray(self._collectives.broadcast(data, src))
+        tensor.copy_(torch.frombuffer(sent, dtype=tensor.dtype).reshape(tensor.shape))
+
+
+def encode_on_rank(items: Sequence[Item], encode: Encode, collectives: Collectives) -> list[torch.Tensor | Exception]:
+    """`run_dp_sharded_mrope_vision_model` of an encoder that gives one row for each patch.
+
+    A patch is the number of its item. Ranks are threads here and processes there, so each has the parallel state of its own.
+    Without an item SGLang runs no encoder, on any rank.
+    """
+    if not items:
+        return []
+    module = sglang_cpu.module("sglang.srt.multimodal.mm_utils")
+    group = _Group(collectives)
+    state = SimpleNamespace(attn_tp_size=collectives.size, attn_tp_rank=collectives.rank, attn_tp_group=group)
+
+    def encoder(patches: torch.Tensor, grids: Any = None, grid_thw: Any = None) -> torch.Tensor:
+        lengths = [int(grid[-1]) for grid in (grids if grid_thw is None else grid_thw)]
+        firsts = [int(part[0, 0]) for part in patches.split(lengths) if len(part)]
+        return torch.cat([encode(items[number]) for number in firsts])
+
+    vars(encoder).update(spatial_merge_size=1, out_hidden_size=HIDDEN, device="cpu")
+    counts = [item.token_count for item in items]
+    patches = torch.repeat_interleave(torch.arange(len(items)), torch.tensor(counts, dtype=torch.int64)).float()[:, None]
+    run = FunctionType(
+        module.run_dp_sharded_mrope_vision_model.__code__,
+        {**vars(module), "get_parallel": lambda: state},
+        argdefs=module.run_dp_sharded_mrope_vision_model.__defaults__,
+    )
+    run.__kwdefaults__ = module.run_dp_sharded_mrope_vision_model.__kwdefaults__
+    rows = run(encoder, patches, [[1, 1, count] for count in counts], rope_type="rope_3d")
+    return list(rows.split(counts))
+
+
+class Parallel:
+    """The methods of the protocol that this module answers."""
+
+    launch_plan = staticmethod(launch_plan)
+    assign_items = staticmethod(assign_items)
+    encode_on_rank = staticmethod(encode_on_rank)
+    open_router = staticmethod(open_router)

@@ -770,7 +770,7 @@ MUTATIONS = [
         "transport/ledger",
         "        if sitting:\n            self._skip_all()",
         "        if False:\n            self._skip_all()",
-        "TRANSPORT-43",
+        "TRANSPORT-44",
     ),
     Mutation(
         "a fork gives nothing back", "transport/reader", "if os.getpid() == pid else None", "if True else None", "TRANSPORT-61"
@@ -1020,7 +1020,7 @@ MUTATIONS = [
         "disaggregation/receiver",
         "if one.missing and now - one.since",
         "if now - one.since",
-        "DISAGGREGATION-29",
+        "DISAGGREGATION-50",
     ),
     Mutation(
         "a room that was aborted says so to a decode that is ready later",

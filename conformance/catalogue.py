@@ -45,8 +45,10 @@ def make() -> Catalogue:
     """The catalogue, from the rules themselves."""
     from conformance.engine import METHODS, Engine
     from conformance.quirks import quirks
+    from conformance.requirement import stages
     from conformance.suite import requirements
 
+    order = list(stages())
     return Catalogue(
         requirements=[
             {
@@ -61,7 +63,7 @@ def make() -> Catalogue:
                 "explanation": one.explanation,
                 "source": _source(one.rule),
             }
-            for one in requirements.values()
+            for one in sorted(requirements.values(), key=lambda one: (order.index(one.stage), one.id))
         ],
         quirks=[
             {

@@ -1,6 +1,8 @@
 """Where the command line writes, and how it refuses."""
 
 import difflib
+import os
+import sys
 from collections.abc import Iterable
 from typing import NoReturn
 
@@ -10,7 +12,10 @@ from rich.console import Console
 USAGE = 2
 """The exit status of a call that cannot be served."""
 
-out, err = Console(emoji=False), Console(emoji=False, stderr=True)
+PAGE = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120
+"""The width of what is written to a file or a pipe; a terminal, or whoever sets COLUMNS, has its own."""
+
+out, err = Console(emoji=False, width=PAGE), Console(emoji=False, width=PAGE, stderr=True)
 
 
 def refuse(sentence: str) -> NoReturn:

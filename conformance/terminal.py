@@ -73,6 +73,8 @@ def render(report: Report, *, width: int, verbose: bool = False) -> Group:
     if verbose:
         parts += ["", _every_requirement(report)]
     parts += ["", _stages(report, wide=width >= 110)]
+    if silent := _not_asked(report):
+        parts += [Text(f"not applicable at all: {', '.join(silent)}", style="dim")]
     parts += [Text(f"{fault}", style="bold magenta") for fault in report.faults]
     parts += ["", _headline(report)]
     return Group(*parts)
@@ -127,8 +129,15 @@ def _every_requirement(report: Report) -> RenderableType:
     return table
 
 
-def _stages(report: Report, *, wide: bool) -> RenderableType:
+def _not_asked(report: Report) -> list[str]:
+    """The stages of which the engine has no method at all."""
     present = {finding.requirement.stage for finding in report.findings}
+    asked = {finding.requirement.stage for finding in report.findings if finding.verdict is not Verdict.NOT_APPLICABLE}
+    return [stage for stage in stages() if stage in present - asked]
+
+
+def _stages(report: Report, *, wide: bool) -> RenderableType:
+    present = {finding.requirement.stage for finding in report.findings}.difference(_not_asked(report))
     table = Table(box=None, pad_edge=False)
     table.add_column("stage", no_wrap=True)
     if wide:

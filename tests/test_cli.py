@@ -116,9 +116,16 @@ def test_a_new_adapter_gets_verdicts_at_once(tmp_path: Path) -> None:
     printed = mmproof("new-adapter", "acme")
     assert len((tmp_path / "acme.py").read_text().splitlines()) <= 25
     assert "mmproof run --engine acme.py:Engine" in printed
+    assert "mmproof explain METHOD" in printed
     verdicts = mmproof("run", "--engine", "acme.py:Engine", "--requirement", "IDENTITY-06", status=1)
     assert "✗ IDENTITY-06" in verdicts
     assert "acme.py exists already" in mmproof("new-adapter", "acme", status=2)
+
+
+def test_stages_of_which_an_engine_has_nothing_are_told_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / "acme.py").write_text(ACME)
+    printed = mmproof("run", "--engine", "acme.py:Engine", "--stage", "sentinels", "--stage", "merging", status=1)
+    assert "not applicable at all: merging" in printed
 
 
 REFUSED = {
@@ -157,6 +164,8 @@ def test_an_engine_that_raises_fails_that_requirement_and_the_run_goes_on(tmp_pa
 def test_list_and_quirks() -> None:
     listed = json.loads(mmproof("list", "--json"))
     assert {"id", "level", "sentence", "needs", "cases"} <= set(listed[0])
+    assert [one["id"] for one in listed[:2]] == ["MEDIA-01", "MEDIA-02"]
+    assert {one["stage"] for one in json.loads(mmproof("list", "--json", "--stage", "merging"))} == {"merging"}
     assert "sentinel-of-30-bits" in {one["name"] for one in json.loads(mmproof("quirks", "--json"))}
     assert "merge_deepstack" in mmproof("list", "--methods")
 

@@ -39,13 +39,14 @@ def drawn(letter: str) -> torch.Tensor:
 @dataclass
 class State:
     """A packet: its list (one for all copies), which readers may still receive it, which hold
-    what they received, and which have received it."""
+    what they received, and which have received it, and which left without it."""
 
     letters: str
     list_number: int
     open_to: set[int]
     held_by: set[int]
     received_by: set[int]
+    lost_to: set[int]
 
 
 class PlainChannel:
@@ -53,7 +54,7 @@ class PlainChannel:
 
     def __init__(self, readers: int) -> None:
         self.packets: list[State] = []
-        self._present = set(range(readers))
+        self._present, self._absent = set(range(readers)), set[int]()
         self._lists = 0
 
     def take(self, event: str) -> str:
@@ -61,11 +62,14 @@ class PlainChannel:
         word, *rest = event.split()
         if word == "send":
             copies = int(rest[1]) if len(rest) > 1 else 1
-            self.packets += [State(rest[0], self._lists, set(self._present), set(), set()) for _ in range(copies)]
+            self.packets += [State(rest[0], self._lists, set(self._present), set(), set(), set()) for _ in range(copies)]
             self._lists += 1
+            for state in self.packets[-copies:]:
+                state.lost_to |= self._absent
             return ""
         if word == "recall":
             self.packets[int(rest[0])].open_to.clear()
+            self.packets[int(rest[0])].lost_to.clear()
             return ""
         return self._read(word, int(rest[0]), *map(int, rest[1:]))
 
@@ -78,8 +82,10 @@ class PlainChannel:
 
     def _read(self, word: str, reader: int, number: int = -1) -> str:
         if word in ("leave", "join"):
-            (self._present.add if word == "join" else self._present.discard)(reader)
+            {"join": self._present, "leave": self._absent}[word].add(reader)
+            {"join": self._absent, "leave": self._present}[word].discard(reader)
             for state in self.packets:
+                state.lost_to |= {reader} & state.open_to
                 state.open_to.discard(reader)
             return ""
         state = self.packets[number]
@@ -94,4 +100,4 @@ class PlainChannel:
             state.held_by.add(reader)
             state.received_by.add(reader)
             return state.letters
-        return "either" if reader in state.received_by else "refused"
+        return "either" if reader in state.received_by | state.lost_to else "refused"

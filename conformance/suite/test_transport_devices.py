@@ -13,11 +13,9 @@ from conformance.compare import equal, holds, refuses
 from conformance.engine import Engine
 from conformance.oracles.transport import described, described_all
 from conformance.requirement import requirement
-from conformance.suite.transport_bench import SIZE, bench, told
+from conformance.suite.transport_bench import SIZE, ask, bench, deliver, told
 from conformance.suite.transport_cases import bits, numbers
 from conformance.suite.transport_machines import OnDevices, on_devices
-from conformance.suite.transport_processes import Pipe
-from conformance.world.devices import Machine
 
 
 def device_channel_with(*methods: str) -> tuple[str, ...]:
@@ -174,30 +172,18 @@ def test_what_nobody_copies_makes_room(engine: Engine, case: Callable[[OnDevices
 @requirement(
     "TRANSPORT-77",
     needs=device_channel_with("counts"),
-    cases={"before-it-copies": False, "while-it-copies": True},
+    cases={"before-it-copies": "lose", "while-it-copies": "hold"},
     bugs=("I04",),
 )
-def test_a_dead_reader_gives_its_place_on_the_device_back(engine: Engine, case: bool) -> None:
+def test_a_dead_reader_gives_its_place_on_the_device_back(engine: Engine, case: str) -> None:
     """The place of what a reader was to copy, or was copying, when it was killed MUST be used again."""
-    with bench() as on:
-        machine = Machine(2)
-        device = machine.device(0)
-        channel = engine.open_device_channel(("cuda_ipc", "inline"), 1, 2 * SIZE, device)
-
-        def copies(pipe: Pipe) -> None:
-            reader = channel.join(0, machine.device(1))
-            packet = pipe.hear()
-            held = reader.receive(packet) if case else []
-            pipe.say(len(held))
-            pipe.hear()
-
-        process = on.process(copies, "the reader")
-        process.say(channel.send([device.tensor(numbers(n, SIZE)) for n in range(2)], 1)[0])
-        process.hear()
+    with bench() as at, on_devices(engine, joined=0, room=2 * SIZE) as on:
+        process = at.reader(on.channel, device=on.machine.device(1))
+        ask(process, "join")
+        deliver(process, sent(on, numbers(1, SIZE), numbers(2, SIZE))[0], case)
         process.kill()
-        channel.send([device.tensor(numbers(n, SIZE)) for n in range(2)], 1)
-        equal(channel.counts()["cuda_ipc"], 4, "how many of 4 went by the device")
-        channel.close()
+        sent(on, numbers(3, SIZE), numbers(4, SIZE))
+        equal(on.channel.counts()["cuda_ipc"], 4, "how many of 4 went by the device")
 
 
 @requirement("TRANSPORT-78", needs=device_channel_with("counts"), cases={"one": 1, "both": 2}, bugs=("I03",))

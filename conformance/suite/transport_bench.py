@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 
-from conformance.compare import Mismatch, refuses, unless_refused
+from conformance.compare import equal, holds, refuses, unless_refused
 from conformance.engine import Engine
 from conformance.oracles.transport import Watch, described, described_all, watch
 from conformance.oracles.transport_lives import Life, PlainChannel, drawn
-from conformance.protocol.transport import Channel, Reader
+from conformance.protocol.transport import Channel, Device, Reader
 from conformance.suite.transport_processes import Pipe, Process, fork, line
 from conformance.witness import EngineRaised
 
@@ -37,9 +37,9 @@ class Bench:
         between = line()
         return self._watched(Process(name, fork(body, between), Pipe(*between.ours)))
 
-    def reader(self, channel: Channel, number: int = 0) -> Process:
+    def reader(self, channel: Channel, number: int = 0, device: Device | None = None) -> Process:
         """A process that is a reader and does what `reads` says."""
-        return self.process(lambda pipe: reads(pipe, channel, number), f"reader {number}")
+        return self.process(lambda pipe: reads(pipe, channel, number, device), f"reader {number}")
 
     def family(self, engine: Engine) -> tuple[Process, Process]:
         """A process that opens a channel, and a fork of it that may read: a sender that can be killed.
@@ -87,7 +87,7 @@ class Bench:
         return process
 
 
-def reads(pipe: Pipe, channel: Channel, number: int) -> None:
+def reads(pipe: Pipe, channel: Channel, number: int, device: Device | None = None) -> None:
     """The life of a reader: it does what it is told, and says what came of it.
 
     "join": become a reader. "hold": receive the next packet, and keep what was in it. "describe": say what that is now.
@@ -100,7 +100,7 @@ def reads(pipe: Pipe, channel: Channel, number: int) -> None:
         if word == "describe":
             pipe.say(described_all(held))
             continue
-        for joined in [] if reader else unless_refused(lambda: channel.join(number, None), "joining"):
+        for joined in [] if reader else unless_refused(lambda: channel.join(number, device), "joining"):
             reader = joined
         if word == "hold" and reader:
             held += reader.receive(pipe.hear())
@@ -148,12 +148,17 @@ def ask(process: Process, value: Any) -> Any:
     return process.hear()
 
 
-def refused_if_signed(engine: Engine, reader: Reader, packet: bytes, sent: Sequence[Any], what: str) -> None:
-    """A packet that is not as it was sent is refused; where packets are not signed, it may be answered with what was sent."""
+def refuses_what_is_spoilt(engine: Engine, reader: Reader, packet: bytes, true: bytes, sent: Sequence[Any]) -> None:
+    """A packet that is not as it was sent is refused, and the true one is good afterwards.
+
+    Where packets are not signed, either may be answered with what was sent, or refused: who knows which is which.
+    """
     if engine.traits.signed_packets:
-        refuses(lambda: reader.receive(packet), what)
-    elif (observed := told(reader, packet)) not in (["refused"], described_all(sent)):
-        raise Mismatch(f"{what} was answered with {observed}")
+        refuses(lambda: reader.receive(packet), "a packet that is not as it was sent")
+        equal(told(reader, true), described_all(sent), "the true packet")
+    for one in (packet, true) if not engine.traits.signed_packets else ():
+        observed = told(reader, one)
+        holds(observed in (["refused"], described_all(sent)), f"a packet that is not as it was sent gave {observed}")
 
 
 def channel_with(*methods: str) -> tuple[str, ...]:
@@ -183,6 +188,13 @@ def inside(engine: Engine, *transports: str, readers: int = 1, room: int = ROOM)
 def bounded(engine: Engine) -> list[str]:
     """The transports for tensors of the host that have room for so much and no more."""
     return [kind for kind in usable(engine) if kind != "inline" and engine.traits.bounded_channels]
+
+
+def fitted(engine: Engine, given: Life) -> Life:
+    """A life without the readers that a channel of the engine cannot have."""
+    readers = several(engine, given.readers)
+    is_there = {event: event.split()[0] in ("send", "recall") or int(event.split()[1]) < readers for event in given.events}
+    return Life(readers, tuple(event for event in given.events if is_there[event]))
 
 
 def play(

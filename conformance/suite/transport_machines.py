@@ -1,6 +1,6 @@
 """A bench for channels on devices: a machine that is played, and everything in this process."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -23,19 +23,17 @@ class OnDevices(NamedTuple):
 
 
 @contextmanager
-def on_devices(
-    engine: Engine, readers: int = 1, room: int = ROOM, transports: Sequence[str] = TRANSPORTS
-) -> Iterator[OnDevices]:
-    """A channel for tensors of a device, closed in the end."""
+def on_devices(engine: Engine, readers: int = 1, room: int = ROOM, joined: int | None = None) -> Iterator[OnDevices]:
+    """A channel for tensors of a device, closed in the end; so many of its readers join in this process, by default all."""
     with watch():
         machine = Machine(1 + readers)
         device, *devices = [machine.device(index) for index in range(1 + readers)]
-        channel = engine.open_device_channel(transports, readers, room, device)
-        joined = [channel.join(number, devices[number]) for number in range(readers)]
+        channel = engine.open_device_channel(TRANSPORTS, readers, room, device)
+        here = [channel.join(number, devices[number]) for number in range(readers if joined is None else joined)]
         try:
-            yield OnDevices(machine, device, channel, devices, joined)
+            yield OnDevices(machine, device, channel, devices, here)
         finally:
-            ends: list[Any] = [*joined, channel]
+            ends: list[Any] = [*here, channel]
             for end in ends:
                 with suppress(EngineRaised):
                     end.close()

@@ -59,14 +59,24 @@ MODEL_TYPES = {
 }
 """The `model_type` of a config, where a processor asks for it."""
 
-TOKENS = {
+_QWEN = {
     "vision_start_token_id": "<|vision_start|>",
     "vision_end_token_id": "<|vision_end|>",
-    "image_token_index": "<image_soft_token>",
-    "boi_token_index": "<start_of_image>",
-    "eoi_token_index": "<end_of_image>",
+    "image_token_id": "<|image_pad|>",
+    "video_token_id": "<|video_pad|>",
 }
-"""The ids in a config that the checkpoint's processor does not know by name."""
+TOKENS = {
+    **dict.fromkeys(MODEL_TYPES, _QWEN),
+    "Gemma3ForConditionalGeneration": {
+        "image_token_index": "<image_soft_token>",
+        "boi_token_index": "<start_of_image>",
+        "eoi_token_index": "<end_of_image>",
+    },
+    "PixtralForConditionalGeneration": {"image_token_index": "[IMG]"},
+    "LlavaOnevisionForConditionalGeneration": {"image_token_id": "<image>", "video_token_id": "<video>"},
+    "Idefics3ForConditionalGeneration": {"image_token_id": "<image>"},
+}
+"""The tokens whose ids a config states."""
 
 
 def process(sglang: Sglang, architecture: str, processor: Any, parts: Sequence[Part]) -> tuple[NDArray[np.int64], list[Item]]:
@@ -124,10 +134,7 @@ def _config(architecture: str, processor: Any) -> Any:
     """A checkpoint's config, as far as a processor reads it."""
     pictures = getattr(processor, "image_processor", None)
     tokenizer = getattr(processor, "tokenizer", processor)
-    ids = {f"{kind}_token_id": getattr(processor, f"{kind}_token_id", None) for kind in ("image", "video", "audio")}
-    ids |= {name: tokenizer.convert_tokens_to_ids(token) for name, token in TOKENS.items()}
-    if architecture == "PixtralForConditionalGeneration":
-        ids["image_token_index"] = ids["image_token_id"]
+    ids = {name: tokenizer.convert_tokens_to_ids(token) for name, token in TOKENS.get(architecture, {}).items()}
     patch_size = getattr(pictures, "patch_size", None)
     vision = SimpleNamespace(
         spatial_merge_size=getattr(pictures, "merge_size", getattr(processor, "spatial_merge_size", 1)),

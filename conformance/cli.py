@@ -32,7 +32,7 @@ def mmproof() -> None:
     """Proof that a multimodal serving engine feeds its model the picture that the user sent."""
 
 
-EngineName = Annotated[str, typer.Option("--engine", help="NAME, module:object, path.py:object or quirk:NAME.")]
+EngineName = Annotated[str, typer.Option("--engine", help="NAME, module:object, path.py:object, worker:COMMAND or quirk:NAME.")]
 OfProfile = Annotated[Profile | None, typer.Option("--profile", help="Default: what the engine's traits promise.")]
 OfStages = Annotated[list[str] | None, typer.Option("--stage", help="Only this stage; may be repeated.")]
 OfIds = Annotated[list[str] | None, typer.Option("--requirement", help="Only this requirement; may be repeated.")]

@@ -1,4 +1,4 @@
-"""Find the engine that a user names: `NAME`, `module:object`, `path.py:object` or `quirk:NAME`."""
+"""Find the engine that a user names: `NAME`, `module:object`, `path.py:object`, `worker:COMMAND` or `quirk:NAME`."""
 
 import difflib
 import importlib
@@ -14,17 +14,23 @@ from conformance.engine import METHODS, EngineNotLoaded, Traits
 from conformance.witness import capabilities
 
 GROUP = "mmproof.engines"
+WORKER = "worker:"
 
 
 def load(spec: str) -> Any:
     """The engine of this name, ready to be asked.
 
-    NAME is an entry point of the group `mmproof.engines`; `quirk:NAME` is the reference engine with that fault. An
+    NAME is an entry point of the group `mmproof.engines`; `quirk:NAME` is the reference engine with that fault;
+    `worker:COMMAND` is whoever answers in the process that the command starts. An
     object that is a class, or a function without engine methods, is called without arguments to make the engine.
     Modules are also looked for in the working directory. Raises EngineNotLoaded.
     """
     kind, colon, name = spec.rpartition(":")
-    if not colon:
+    if spec.startswith(WORKER):
+        from conformance.remote.engine import RemoteEngine  # only who has a worker needs it
+
+        made: Any = RemoteEngine(spec.removeprefix(WORKER))
+    elif not colon:
         made = _from_entry_point(spec)
     elif kind == "quirk":
         made = _from_quirk(name)

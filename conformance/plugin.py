@@ -12,7 +12,9 @@ import pytest
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("mmproof", "conformance of multimodal serving engines")
-    group.addoption("--mmproof-engine", metavar="ENGINE", help="NAME, module:object, path.py:object or quirk:NAME")
+    group.addoption(
+        "--mmproof-engine", metavar="ENGINE", help="NAME, module:object, path.py:object, worker:COMMAND, quirk:NAME"
+    )
     group.addoption("--mmproof-profile", metavar="PROFILE", choices=("core", "sglang"), help="default: the engine's own")
 
 

@@ -648,6 +648,14 @@ def chunks_that_nobody_asks_for() -> bool:
     return [*planned] == ["self", "throttle_prefills"] and one._try_schedule_encoder_inputs(again, 0, 4, 9)[:2] == ([0], 4)
 
 
+@fails("ENCODING-28", "ENCODING-29")
+def sparse_embeddings() -> bool:
+    """A sparse embedding that is passed as a tensor runs into an operator that there is not; from a file it is made dense."""
+    rows = column(1.0, 0.0).to_sparse()
+    dense = named("utils.sparse_utils:safe_to_dense")(rows, parameter="image_embeds")
+    return error(lambda: gathered(rows, 2)) == "NotImplementedError" and dense.layout is torch.strided
+
+
 @fails("MERGING-06")
 def one_row_for_all() -> bool:
     """One row is put to every position of media."""

@@ -766,13 +766,6 @@ MUTATIONS = [
     Mutation("who died is waited for no more", "transport/ledger", "return not living[process] or", "return", "TRANSPORT-59"),
     Mutation("what a reader has opened is not taken from it", "transport/ledger", " and not is_open\n", "\n", "TRANSPORT-43"),
     Mutation(
-        "who sits down next is not given what was sent before",
-        "transport/ledger",
-        "        if sitting:\n            self._skip_all()",
-        "        if False:\n            self._skip_all()",
-        "TRANSPORT-44",
-    ),
-    Mutation(
         "a fork gives nothing back", "transport/reader", "if os.getpid() == pid else None", "if True else None", "TRANSPORT-61"
     ),
     Mutation("a reader's pages are its own", "transport/reader", "shared=False", "shared=True", "TRANSPORT-37"),

@@ -12,7 +12,7 @@ give equal tables.
 
 from argparse import ArgumentParser
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter, process_time
 from typing import Any, NamedTuple
@@ -139,11 +139,13 @@ def simulate(world: World, router: Any, policy: Policy, prompts: Sequence[Routed
     finder = _finder(world, ranks, router, prompts, policy == "bootstrap room")
     environment.process(_reports(environment, ranks, router))
     done = environment.process(_clients(environment, given, finder, waits))
-    hits = environment.run(done)
+    hits: Any = environment.run(done)
     busy = np.array([rank.busy_s for rank in ranks])
-    quantiles = tuple(float(one) for one in np.quantile(waits, (0.5, 0.99, 0.999)))
+    half, most, nearly_all = map(float, np.quantile(waits, (0.5, 0.99, 0.999)))
     share = float(busy.sum() / world.ranks / given.times[-1])
-    return Outcome(policy, hits / world.requests, float(busy.max() / busy.mean()), quantiles, share, process_time() - began)
+    return Outcome(
+        policy, hits / world.requests, float(busy.max() / busy.mean()), (half, most, nearly_all), share, process_time() - began
+    )
 
 
 def _finder(
@@ -184,7 +186,7 @@ def _clients(
     given: Arrivals,
     compute: Callable[[float, int, float], tuple[float, bool]],
     waits: NDArray[np.float64],
-) -> Iterator[simpy.Event]:
+) -> Generator[simpy.Event, None, int]:
     """Requests come, tick by tick; returns how many pictures were found."""
     hits, number, count = 0, 0, len(given.times)
     times, pictures, replies_s = given
@@ -198,7 +200,7 @@ def _clients(
     return hits
 
 
-def _reports(environment: simpy.Environment, ranks: Sequence[Rank], router: Any) -> Iterator[simpy.Event]:
+def _reports(environment: simpy.Environment, ranks: Sequence[Rank], router: Any) -> Generator[simpy.Event, None, None]:
     """Ranks report one after the other, so that each does so every `REPORT_S`; what they say is on its way for a while."""
     rounds = round(REPORT_S / TICK_S)
     under_way: deque[tuple[float, int, Load, int]] = deque()

@@ -8,6 +8,7 @@ without sockets: a message that it sends is where the request went.
 import threading
 from collections.abc import Sequence
 from contextlib import nullcontext
+from itertools import accumulate
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
@@ -219,7 +220,8 @@ def encode_on_rank(items: Sequence[Item], encode: Encode, collectives: Collectiv
 
     def encoder(patches: torch.Tensor, grids: Any = None, grid_thw: Any = None) -> torch.Tensor:
         lengths = [int(grid[-1]) for grid in (grids if grid_thw is None else grid_thw)]
-        firsts = [int(part[0, 0]) for part in patches.split(lengths) if len(part)]
+        ends = accumulate(lengths)
+        firsts = [int(patches[end - length, 0]) for end, length in zip(ends, lengths, strict=True) if length]
         return torch.cat([encode(items[number]) for number in firsts])
 
     vars(encoder).update(spatial_merge_size=1, out_hidden_size=HIDDEN, device="cpu")
@@ -232,7 +234,7 @@ def encode_on_rank(items: Sequence[Item], encode: Encode, collectives: Collectiv
     )
     run.__kwdefaults__ = module.run_dp_sharded_mrope_vision_model.__kwdefaults__
     rows = run(encoder, patches, [[1, 1, count] for count in counts], rope_type="rope_3d")
-    return list(rows.split(counts))
+    return [rows[sum(counts[:n]) : sum(counts[: n + 1])] for n in range(len(items))]
 
 
 class Parallel:

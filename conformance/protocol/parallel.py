@@ -263,8 +263,8 @@ class Parallel(Protocol):
         """
 
     @returns(keys_and_count)
-    def routed(self, request: Request, namespace: Namespace, page: int) -> Routed | tuple[Sequence[Any], int]:
-        """What a router knows of a request: the key of each of its full pages, and its number of positions.
+    def routed(self, request: Request, namespace: Namespace, page: int) -> Routed:
+        """What a router knows of a request, or a pair: the key of each of its full pages, and its number of positions.
 
         Keys are those of the prefix cache: two are the same exactly if everything up to the ends of their pages is, in the
         same namespace. A

@@ -1,6 +1,7 @@
 """Ways in which ranks that compute together have come to see a request differently, or to wait for one another."""
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import torch
@@ -8,7 +9,7 @@ import torch
 from conformance.protocol.parallel import Build, Collectives, Upload
 from conformance.quirk import quirk
 from reference.items import Request
-from reference.parallel.collectives import pack, unpack
+from reference.parallel.collectives import unpack
 from reference.parallel.ranks import Rank, RankInput, RequestFailed
 
 Answers = dict[str, RankInput | Exception]
@@ -41,8 +42,7 @@ class EntryFailsBeforeTheBroadcast(Rank):
 class FailureOfOneRank(Rank):
     """What fails on one rank ends that rank, and the others go on without it."""
 
-    def _take(self, part: bytes, upload: Upload) -> RankInput | Exception:
-        failure, tensors = unpack(part)
+    def _take(self, failure: str | None, tensors: Sequence[torch.Tensor], upload: Upload) -> RankInput | Exception:
         if failure is not None:
             return RequestFailed(failure)
         return RankInput(tensors[0].numpy(), tuple([upload(tensor, self._device) for tensor in tensors[1:]]))
@@ -130,16 +130,16 @@ class TextSkipsACollective(Rank):
 class CopiesOnTheSendersDevice(Rank):
     """Tensors are rebuilt on the device on which they were when they were sent, on every rank."""
 
-    def _take(self, part: bytes, upload: Upload) -> RankInput | Exception:
-        return super()._take(part, lambda tensor, device: upload(tensor, 0))
+    def _take(self, failure: str | None, tensors: Sequence[torch.Tensor], upload: Upload) -> RankInput | Exception:
+        return super()._take(failure, tensors, lambda tensor, device: upload(tensor, 0))
 
 
 @quirk("first-a-copy-on-the-first-device", replaces="open_rank", bugs=("T05", "I02"), caught_by=("PARALLEL-18",))
 class FirstACopyOnTheFirstDevice(Rank):
     """Every rank rebuilds a tensor on the sender's device before it takes it to its own."""
 
-    def _take(self, part: bytes, upload: Upload) -> RankInput | Exception:
-        return super()._take(part, lambda tensor, device: upload(upload(tensor, 0) if device else tensor, device))
+    def _take(self, failure: str | None, tensors: Sequence[torch.Tensor], upload: Upload) -> RankInput | Exception:
+        return super()._take(failure, tensors, lambda tensor, device: upload(upload(tensor, 0) if device else tensor, device))
 
 
 @quirk(
@@ -216,8 +216,8 @@ class FailedAndKept(Rank):
         super().__init__(collectives, groups)
         self.kept: list[Any] = []
 
-    def _take(self, part: bytes, upload: Upload) -> RankInput | Exception:
-        self.kept.append(super()._take(part, upload))
+    def _take(self, failure: str | None, tensors: Sequence[torch.Tensor], upload: Upload) -> RankInput | Exception:
+        self.kept.append(super()._take(failure, tensors, upload))
         taken: RankInput | Exception = self.kept[-1]
         return taken
 
@@ -248,10 +248,11 @@ class SentToEachRankInTurn(Rank):
     """What one broadcast would bring to all ranks is sent once for each of them, and reaches all of them each time."""
 
     def step(self, arrivals: Sequence[Request], build: Build, upload: Upload) -> Answers:
-        message = pack([], []) if self._group.rank else self._message(arrivals, build)
+        message = b"" if self._group.rank else self._message(arrivals, build)
         for _ in range(self._group.size):
             message = self._group.broadcast(message, 0)
-        names, tensors = unpack(message)
-        taken = {name: self._take(part.numpy().tobytes(), upload) for name, part in zip(names, tensors, strict=True)}
+        heads, tensors = unpack(message)
+        left = iter(tensors)
+        taken = {name: self._take(failure, [*islice(left, count)], upload) for name, failure, count in heads}
         failures = self._agree({name: str(one) for name, one in taken.items() if isinstance(one, Exception)})
         return {name: RequestFailed(failures[name]) if name in failures else one for name, one in taken.items()}

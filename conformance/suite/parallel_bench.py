@@ -188,13 +188,15 @@ class Sharing:
 def shared(sharing: Sharing) -> None:
     """Every rank has the rows of all items in order, and the same error where the encoder failed."""
     holds(not sharing.world.parted, sharing.world.parted)
+    words: list[str] = []  # those of the first rank
     for rank, ended in enumerate(sharing.ended):
         if isinstance(ended, BaseException):
             raise Mismatch(f"rank {rank} ended with {ended}") from ended
         equal(len(ended), len(sharing.items), f"the number of items on rank {rank}")
+        words = words or [_words(one) for one in ended]
         for number, (rows, item) in enumerate(zip(ended, sharing.items, strict=True)):
             if number in sharing.case.failing:
                 holds(isinstance(rows, Exception), f"item {number} has rows on rank {rank}, and its encoder had failed")
-                equal(_words(rows), _words(sharing.ended[0][number]), f"the error of item {number} on rank {rank}")
+                equal(_words(rows), words[number], f"the error of item {number} on rank {rank}")
             else:
                 equal(rows, doubles.encoded(item), f"item {number} on rank {rank}", where="row {}".format)

@@ -108,11 +108,11 @@ def unpack(data: bytes) -> tuple[Any, list[torch.Tensor]]:
     """What was packed, in memory of its own."""
     start = 8 + int.from_bytes(data[:8], "little")
     header, shapes = json.loads(data[8:start])
-    tensors = []
+    content, tensors = memoryview(data), []
     for name, shape in shapes:
         dtype = DTYPES[name]
         stop = start + int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-        tensors.append(_octets(data[start:stop]).view(dtype).reshape(shape))
+        tensors.append(_octets(content[start:stop]).view(dtype).reshape(shape))
         start = stop
     return header, tensors
 
@@ -122,6 +122,6 @@ def _raw(tensor: torch.Tensor) -> bytes:
     return flat.view(torch.uint8).numpy().tobytes()
 
 
-def _octets(data: bytes) -> torch.Tensor:
+def _octets(data: bytes | memoryview) -> torch.Tensor:
     """Bytes as a tensor of their own."""
     return torch.from_numpy(np.frombuffer(bytearray(data), dtype=np.uint8))

@@ -69,9 +69,10 @@ def encode_on_rank(items: Sequence[Item], encode: Encode, collectives: Collectiv
     mine = [rows for n, rows in made.items() if n in whole[collectives.rank] and isinstance(rows, torch.Tensor)]
     room[: sum(map(len, mine))] = torch.cat([room[:0], *mine])
     for share, rows in zip(whole, collectives.all_gather_tensor(room), strict=True):
-        counts = [int(told[number][0]) for number in share]
-        for number, part in zip(share, rows[: sum(counts)].split(counts), strict=True):
-            results[number] = part
+        first = 0
+        for number in share:
+            results[number] = rows[first : first + int(told[number][0])]
+            first += int(told[number][0])
     return results
 
 

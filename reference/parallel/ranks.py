@@ -21,6 +21,7 @@ first rank alone broadcasts pickled objects.
 
 import json
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -62,20 +63,24 @@ class Rank:
 
         build: makes a tensor of an item, on the first rank. upload: takes a tensor to a device.
         """
-        message = pack([], []) if self._group.rank else self._message(arrivals, build)
-        names, tensors = unpack(self._group.broadcast(message, 0))
-        taken = {name: self._take(part, upload) for name, part in zip(names, map(_content, tensors), strict=True)}
+        message = b"" if self._group.rank else self._message(arrivals, build)
+        heads, tensors = unpack(self._group.broadcast(message, 0))
+        left = iter(tensors)
+        taken = {name: self._take(failure, [*islice(left, count)], upload) for name, failure, count in heads}
         failures = self._agree({name: str(one) for name, one in taken.items() if isinstance(one, Exception)})
         return {name: RequestFailed(failures[name]) if name in failures else one for name, one in taken.items()}
 
     def _message(self, arrivals: Sequence[Request], build: Build) -> bytes:
-        """All requests, each packed by itself, as one message."""
-        parts = [torch.frombuffer(bytearray(_packed(request, build)), dtype=torch.uint8) for request in arrivals]
-        return pack([request.id for request in arrivals], parts)
+        """All requests: the id of each, what has failed it, and its ids and media."""
+        heads, tensors = [], []
+        for request in arrivals:
+            failure, parts = _parts(request, build)
+            heads.append((request.id, failure, len(parts)))
+            tensors += parts
+        return pack(heads, tensors)
 
-    def _take(self, part: bytes, upload: Upload) -> RankInput | Exception:
-        """The request on this rank's device, or what has failed it."""
-        failure, tensors = unpack(part)
+    def _take(self, failure: str | None, tensors: Sequence[torch.Tensor], upload: Upload) -> RankInput | Exception:
+        """A request on this rank's device, or what has failed it."""
         if failure is not None:
             return RequestFailed(failure)
         try:
@@ -91,21 +96,17 @@ class Rank:
         return agreed
 
 
-def _packed(request: Request, build: Build) -> bytes:
-    """The ids and media of a request, or what has failed it."""
+def _parts(request: Request, build: Build) -> tuple[str | None, list[torch.Tensor]]:
+    """What has failed a request, or its ids and its media."""
     try:
         for number, item in enumerate(request.items):
             if item.is_empty:
                 raise ValueError(f"item {number} has no content")
         media = [item.embedding if item.embedding is not None else build(item) for item in request.items]
-        return pack(None, [torch.from_numpy(request.input_ids.copy()), *media])
+        return None, [torch.from_numpy(request.input_ids.copy()), *[one.detach().cpu().contiguous() for one in media]]
     except Exception as error:
-        return pack(_words(error, f"request {request.id}"))
+        return _words(error, f"request {request.id}"), []
 
 
 def _words(error: Exception, where: str) -> str:
     return f"{where}: {type(error).__name__}: {error}"
-
-
-def _content(part: torch.Tensor) -> bytes:
-    return part.numpy().tobytes()

@@ -27,7 +27,10 @@ returns, fails the whole batch, and cannot mix precomputed embeddings with raw i
 item only, fails a request that meets another length, and runs an encoder once for each run of items alike.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import torch
@@ -39,6 +42,7 @@ Encoder: TypeAlias = Callable[[Sequence[Item]], torch.Tensor | Sequence[torch.Te
 """Items of one modality -> their rows: one tensor [token_count, hidden] an item, or all of them in one tensor."""
 
 _Key: TypeAlias = tuple[Modality, bytes, int]
+_FIRST = attrgetter("first")
 
 
 class EncodingError(ValueError):
@@ -50,20 +54,31 @@ def count_in_chunk(spans: Sequence[Span], chunk: Chunk) -> int:
 
     Raises ValueError when spans overlap.
     """
-    check_disjoint(sorted(spans))
-    return sum(max(0, min(span.stop, chunk.stop) - max(span.first, chunk.prefix)) for span in spans)
+    first, stop, _ = _rows(sorted(spans, key=_FIRST), chunk)
+    return stop - first
 
 
 def slice_chunk(embedding: torch.Tensor, spans: Sequence[Span], chunk: Chunk) -> torch.Tensor:
     """The rows of `embedding` [token_count, hidden] whose positions lie in the chunk: a view.
 
-    Raises ValueError when spans overlap, or when the embedding has not one row for each of their positions.
+    Raises ValueError when spans overlap or descend, or when the embedding has not one row for each of their positions.
     """
-    token_count = sum(map(len, spans))
+    first, stop, token_count = _rows(spans, chunk)
     if embedding.ndim != 2 or embedding.shape[0] != token_count:
         raise ValueError(f"an embedding of {token_count} positions is [{token_count}, hidden], not {list(embedding.shape)}")
-    before = count_in_chunk(spans, Chunk(0, chunk.prefix))
-    return embedding[before : before + count_in_chunk(spans, chunk)]
+    return embedding[first:stop]
+
+
+def _rows(spans: Sequence[Span], chunk: Chunk) -> tuple[int, int, int]:
+    """How many positions of `spans` lie before the chunk, how many before its end, and how many there are."""
+    check_disjoint(spans)
+    sums = [*accumulate([span.last - span.first + 1 for span in spans], initial=0)]
+
+    def before(position: int) -> int:
+        begun = bisect_left(spans, position, key=_FIRST)
+        return sums[begun] - (max(0, spans[begun - 1].stop - position) if begun else 0)
+
+    return before(chunk.prefix), before(chunk.stop), sums[-1]
 
 
 def find_encoder(modality: Modality, registered: Mapping[Modality, Encoder], model: Any) -> Encoder:

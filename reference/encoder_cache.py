@@ -68,12 +68,10 @@ class EncoderCache:
             raise ValueError(f"an embedding is a tensor [token_count, hidden], not {shape}")
         with self._lock:
             old = self._drop(key)
-            pinned_bytes = sum(entry.embedding.nbytes for entry in self._entries.values() if entry.pins)
-            if embedding.nbytes > self._capacity_bytes - pinned_bytes:
+            leaving = self._oldest(self._used_bytes + embedding.nbytes - self._capacity_bytes)
+            if leaving is None:
                 return False
-            for candidate in [other for other, entry in self._entries.items() if not entry.pins]:
-                if self._used_bytes + embedding.nbytes <= self._capacity_bytes:
-                    break
+            for candidate in leaving:
                 self._drop(candidate)
             self._entries[key] = _Entry(_alone(embedding), old.pins if old else 0)
             self._used_bytes += embedding.nbytes
@@ -130,6 +128,17 @@ class EncoderCache:
             if key not in self._entries or not self._entries[key].pins:
                 raise KeyError(f"there is no pinned entry {key.hex()}")
             self._entries[key].pins -= 1
+
+    def _oldest(self, wanted_bytes: int) -> list[bytes] | None:
+        """The unpinned entries that free so many bytes, the least recently used first; None where all of them do not."""
+        found: list[bytes] = []
+        for key, entry in self._entries.items():
+            if wanted_bytes <= 0:
+                break
+            if not entry.pins:
+                found.append(key)
+                wanted_bytes -= entry.embedding.nbytes
+        return found if wanted_bytes <= 0 else None
 
     def _drop(self, key: bytes) -> _Entry | None:
         entry = self._entries.pop(key, None)

@@ -27,6 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 IDENTITY_BYTES = 32
+LONGEST = 1 << 62
+"""Positions: no prompt is longer, and all of them fit into 64 bits."""
 
 
 class Modality(IntEnum):
@@ -275,7 +277,7 @@ class SpanTable(NamedTuple):
         return self.stops - self.firsts
 
 
-def span_table(items: Sequence[Item], length: int) -> SpanTable:
+def span_table(items: Sequence[Item], length: int = LONGEST) -> SpanTable:
     """The spans of all items. Raises ValueError, naming the span, unless they are disjoint and end before `length`."""
     by_item = [item.spans for item in items]
     spans = [*chain.from_iterable(by_item)]

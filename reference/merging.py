@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from reference.items import Chunk, Item, Span, all_spans, check_disjoint
+from reference.items import Chunk, Item, Span, all_spans, span_table
 from reference.placeholders import pad_spans
 from reference.sentinels import item_sentinels
 
@@ -111,8 +111,8 @@ def merge(
         raise ValueError(f"rows have the shape {list(rows.shape)}, but the model takes [rows, {table.shape[1]}]")
     if len(rows) != media.sum():
         raise ValueError(f"{len(rows)} rows for {media.sum()} positions of media in {chunk}: each one takes exactly one row")
-    gathered = table[torch.from_numpy(text_ids(input_ids, media, len(table), chunk.prefix)).to(table.device)]
-    return gathered.index_copy_(0, _positions(media, table), rows.to(table))
+    ids = torch.from_numpy(text_ids(input_ids, media, len(table), chunk.prefix)).to(table.device)
+    return table.index_select(0, ids).index_copy_(0, _positions(media, table), rows.to(table))
 
 
 def merge_deepstack(
@@ -141,9 +141,10 @@ def _check_length(input_ids: NDArray[np.int64], chunk: Chunk) -> None:
 
 
 def _media_mask(items: Sequence[Item], chunk: Chunk) -> NDArray[np.bool_]:
-    spans = all_spans(items)
-    check_disjoint(spans)
-    return span_mask(spans, chunk)
+    spans = span_table(items)
+    edges = np.column_stack([spans.firsts, spans.stops]).ravel()
+    inside = np.clip(edges - chunk.prefix, 0, chunk.length)
+    return np.repeat(np.arange(len(edges) + 1) % 2 == 1, np.diff(inside, prepend=0, append=chunk.length))
 
 
 def _positions(media: NDArray[np.bool_], table: torch.Tensor) -> torch.Tensor:

@@ -1,5 +1,6 @@
 """What the reference promises of processors beyond the requirements: errors that say where, and the fallback."""
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 import torch
 
 from conformance.oracles import processors as oracle
-from conformance.world.processors import ARCHITECTURES, Prompt, parts, processor
+from conformance.world.processors import ARCHITECTURES, Prompt, medium, parts, processor, tokenizer
 from reference import processors
 from reference.items import Item, Modality
 from reference.processors.modules import MODULES
@@ -123,3 +124,41 @@ def test_an_unregistered_family_is_not_taken_apart_by_guessing() -> None:
     case = Prompt("qwen2_vl", "{eye} {cup}")
     with pytest.raises(ValueError, match="can be one image, but image_grid_thw holds several"):
         processors.bind_output("OmegaForConditionalGeneration", processor("qwen2_vl"), oracle.ids(case), oracle.output(case))
+
+
+def smolvlm() -> Any:
+    """SmolVLM's processor, with small settings and a tokenizer of bytes."""
+    library = importlib.import_module("conformance.world.qwen2_vl").transformers
+    size = {"size": {"longest_edge": 84}, "max_image_size": {"longest_edge": 28}}
+    films = library.SmolVLMVideoProcessor(**size, do_sample_frames=False)
+    return library.SmolVLMProcessor(library.SmolVLMImageProcessorPil(**size), tokenizer({}), films, image_seq_len=4)
+
+
+FILMS = {
+    "internvl": (ARCHITECTURES["internvl"], lambda: processor("internvl"), b"Frame2: "),
+    "smolvlm": ("SmolVLMForConditionalGeneration", smolvlm, b"Frame from 00:00:"),
+}
+
+
+@pytest.mark.parametrize(("architecture", "made", "text"), FILMS.values(), ids=FILMS)
+def test_frames_under_the_token_of_pictures_are_one_video(architecture: str, made: Callable[[], Any], text: bytes) -> None:
+    own = made()
+    ids, (picture, video) = processors.process(architecture, own, ["A ", medium("eye"), " then ", medium("clip"), "."])
+    assert (picture.modality, video.modality) == (Modality.IMAGE, Modality.VIDEO)
+    assert [len(span) for span in video.spans] == [4] * 4
+    places = [place for item in (picture, video) for span in item.spans for place in range(span.first, span.stop)]
+    assert places == np.flatnonzero(ids == own.image_token_id).tolist()
+    assert list(text) in [ids[start : start + len(text)].tolist() for start in range(len(ids))]
+    assert torch.as_tensor(video.feature).reshape(-1, 3, 28, 28).shape[0] == 4
+    assert video.identity != picture.identity
+
+
+def test_a_bundle_of_smolvlm_comes_apart() -> None:
+    own, names = smolvlm(), ("chelsea", "eye")
+    text = "".join(f"{own.image_token} and " for _ in names)
+    made = own(text=[text], images=[medium(name).feature for name in names], return_tensors="pt")
+    items = processors.bind_output("SmolVLMForConditionalGeneration", own, made["input_ids"][0].numpy(), made)
+    for name, item in zip(names, items, strict=True):
+        _, (alone,) = processors.process("SmolVLMForConditionalGeneration", own, [medium(name)])
+        assert torch.equal(item.feature, alone.feature)
+        assert item.identity == alone.identity

@@ -79,7 +79,10 @@ def bind_output(architecture: str, processor: Any, input_ids: Ids, output: Mappi
     family = _find(architecture)
     if not isinstance(input_ids, np.ndarray) or input_ids.dtype != np.int64 or input_ids.ndim != 1:
         raise TypeError("input_ids is a one-dimensional int64 array")
-    items = [item for modality in Modality for item in _bind(family, modality, processor, input_ids, output)]
+    fillings = _fillings(family, processor)
+    first = {token_id: modality for modality, token_id in reversed(fillings.items()) if token_id is not None}
+    told_apart = [one for one, token_id in fillings.items() if token_id is None or first[token_id] is one]
+    items = [item for modality in told_apart for item in _bind(family, modality, processor, input_ids, output)]
     check_within(all_spans(items), len(input_ids))
     return tuple(sorted(items, key=lambda item: item.spans[0].first))
 

@@ -28,7 +28,10 @@ class Family(Protocol):
     """A family of models. name: "image", "video" or "audio"."""
 
     def filling(self, processor: Any, name: str) -> int | None:
-        """The id that fills the places of such media in an expanded prompt; None: the family has no such media."""
+        """The id that fills the places of such media in an expanded prompt; None: the family has no such media.
+
+        Where videos have that of pictures, `parts` is asked about videos for a video alone, and about pictures for a bundle.
+        """
 
     def parts(self, name: str, processor: Any, ids: Ids, output: Mapping[str, Any]) -> list[Part]:
         """The media of this kind in a processor's output, in order; none when it holds none."""

@@ -29,6 +29,7 @@ MODULES = tuple(
         ("tiles", "InternVL", ("InternVLForConditionalGeneration",)),
         ("tiles", "Gemma3", ("Gemma3ForConditionalGeneration",)),
         ("tiles", "Idefics3", ("Idefics3ForConditionalGeneration",)),
+        ("tiles", "SmolVLM", ("SmolVLMForConditionalGeneration",)),
         ("tiles", "Pixtral", ("PixtralForConditionalGeneration", "Mistral3ForConditionalGeneration")),
         ("audio", "Qwen2Audio", ("Qwen2AudioForConditionalGeneration",)),
     )

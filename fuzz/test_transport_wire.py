@@ -2,6 +2,8 @@
 
 from hypothesis.strategies import SearchStrategy
 
+from conformance.cases import Exact
+from conformance.oracles.transport_wire import message
 from conformance.suite.transport_wire_hostile import Hostile
 from fuzz.search import searches
 from fuzz.strategies.messages import cut_messages, longer_messages, requests
@@ -34,13 +36,13 @@ def test_any_cut() -> SearchStrategy[Request]:
 
 
 @searches("TRANSPORT-18")
-def test_any_message_is_read() -> SearchStrategy[Request]:
-    return requests(handles=True)
+def test_any_message_is_read() -> SearchStrategy[Exact]:
+    return requests(handles=True).map(lambda request: Exact(request, message(request)))
 
 
 @searches("TRANSPORT-19")
-def test_any_message_is_written() -> SearchStrategy[Request]:
-    return requests(handles=True)
+def test_any_message_is_written() -> SearchStrategy[Exact]:
+    return requests(handles=True).map(lambda request: Exact(request, message(request)))
 
 
 @searches("TRANSPORT-21")

@@ -220,7 +220,8 @@ def test_heads_that_cannot_be_shared_end_the_start(nursery: Nursery) -> None:
         Service(nursery, Layout(tp=3))
 
 
-def test_a_command_answers_lines_and_leaves_nobody_when_it_is_killed() -> None:
+def test_a_command_answers_lines_and_leaves_nothing_when_it_is_killed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     command = [sys.executable, "-m", "reference.serving", "--checkpoint", CHECKPOINT, "--tp", "2", "--media", str(PHOTOS)]
     asked = {"id": "1", "text": PLACEHOLDER, "images": [str(PHOTOS / "rocket.png")], "limit": LIMIT}
     with subprocess.Popen(command, cwd=HOME, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
@@ -231,9 +232,12 @@ def test_a_command_answers_lines_and_leaves_nobody_when_it_is_killed() -> None:
         assert {"id": "1", "tokens": one_process("{rocket}")} in answers
         assert sum("error" in answer for answer in answers) == 2
         family = offspring(server.pid)
+        folder = next(tmp_path.glob("mmproof-*/rank-1")).parent
         assert len(family) == 4
         server.kill()
     assert gone(family)
+    assert not folder.exists()
+    assert not [path for pid in family for path in SHARED_MEMORY.glob(f"mmproof-*-{pid}-*")]
 
 
 def offspring(pid: int) -> list[int]:

@@ -8,13 +8,14 @@
 {"abort": "1"} ends a request without an answer. Answers come as they are ready. At the end of the input all answers are
 given, and everything stops.
 
-Exit status: 0, 1 when a process was lost, 2 for a wrong call.
+Exit status: 0, 1 when a process was lost, 2 for a wrong call, 128 and its number when a signal has ended it.
 """
 
 import argparse
 import json
 import os
 import select
+import signal
 import sys
 from typing import Any
 
@@ -34,6 +35,8 @@ def main() -> int:
     parser.add_argument("--chunk-length", type=int, help="the most positions of a prompt in one step")
     parser.add_argument("--media", action="append", default=[], metavar="FOLDER", help="images may be files in here")
     options = parser.parse_args()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
         media = tuple(map(os.path.abspath, options.media))
         layout = Layout(tp=options.tp, disaggregated=options.disaggregated, chunk_length=options.chunk_length, media=media)

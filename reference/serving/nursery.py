@@ -9,7 +9,8 @@
    death, each process ends at once, also one that waits in a collective. Nobody needs to be told, and nobody is left.
 3. A process that ends is reported by the nursery, its parent, within a twentieth of a second.
 
-4. Processes are numbered by birth. A pid is given out again, and then somebody's death is taken for another's.
+4. When whoever serves has died, the nursery removes what he has left: folders of sockets, and shared memory.
+5. Processes are numbered by birth. A pid is given out again, and then somebody's death is taken for another's.
 
 Orders and reports are lines of JSON: {"number", "name", "role", "config"}, {"kill": number}; {"born": number, "pid"},
 {"dead": number, "status"}.
@@ -18,15 +19,19 @@ Orders and reports are lines of JSON: {"number", "name", "role", "config"}, {"ki
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from itertools import count
 from typing import IO, Any
+
+from reference.transport import owners
+from reference.transport.segment import FOLDER
 
 TICK_S = 0.05
 PATIENCE_S = 120.0
@@ -124,6 +129,7 @@ def main(checkpoint: str, lifeline: int) -> None:
     loaded = getattr(import_module(module), name)()
     roles = import_module("reference.serving.roles")
     children: dict[int, int] = {}
+    folders: set[str] = set()
     _report({"ready": True})
     buffer = b""
     while True:
@@ -138,6 +144,7 @@ def main(checkpoint: str, lifeline: int) -> None:
                 for pid in [pid for pid, number in children.items() if number == order["kill"]]:
                     os.kill(pid, signal.SIGKILL)
             if "role" in order:
+                folders.add(order["config"]["folder"])
                 pid = os.fork() or _child(roles, loaded, order, lifeline)
                 children[pid] = order["number"]
                 _report({"born": order["number"], "pid": pid})
@@ -146,6 +153,15 @@ def main(checkpoint: str, lifeline: int) -> None:
     for pid in children:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
+    clear(folders)
+
+
+def clear(folders: Iterable[str]) -> None:
+    """Remove the folders of servers that have ended, and the shared memory of all processes that are dead."""
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):
+        owners.sweep(FOLDER)
 
 
 def _child(roles: Any, checkpoint: Any, order: dict[str, Any], lifeline: int) -> int:
@@ -175,3 +191,4 @@ def _report(report: Mapping[str, Any]) -> None:
 
 if __name__ == "__main__":
     main(sys.argv[1], int(sys.argv[2]))
+    os._exit(0)  # nobody waits until every library is taken down

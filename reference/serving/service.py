@@ -6,20 +6,16 @@
 3. `close` asks everybody to stop, and ends whoever does not within a few seconds.
 """
 
-import shutil
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from reference.serving.nursery import Nursery
+from reference.serving.nursery import Nursery, clear
 from reference.serving.post import Message, Post
-from reference.transport import owners
-from reference.transport.segment import FOLDER
 
 START_S, STOP_S, TICK_S = 120.0, 5.0, 0.1
 
@@ -124,7 +120,7 @@ class Service:
         outcomes, self._outcomes = self._outcomes, {}
         return outcomes
 
-    def answer(self, id: str, timeout_s: float = 20.0) -> list[int]:
+    def answer(self, id: str, timeout_s: float = 60.0) -> list[int]:
         """The tokens of one request; those of others stay. Raises RequestFailed, and TimeoutError."""
         until = time.monotonic() + timeout_s
         kept: dict[str, list[int] | Exception] = {}
@@ -152,9 +148,7 @@ class Service:
                 self._nursery.dead(TICK_S)
         self._end(ProcessLost("the server was closed"))
         self._post.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
-        with suppress(OSError):
-            owners.sweep(FOLDER)
+        clear([str(self._folder)])
 
     def _start(self) -> None:
         ready, until = set[str](), time.monotonic() + START_S

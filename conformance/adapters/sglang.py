@@ -19,6 +19,7 @@ from PIL.Image import Image
 
 from conformance.adapters import (
     sglang_cpu,
+    sglang_disaggregation,
     sglang_drafts,
     sglang_media,
     sglang_parallel,
@@ -63,6 +64,7 @@ class SglangEngine(sglang_parallel.Parallel):
         frame_multiple=2,
         layouts=sglang_parallel.LAYOUTS,
         routing_policies=sglang_parallel.POLICIES,
+        repeated_parts="fail",
         profile=Profile.SGLANG,
     )
 
@@ -379,6 +381,18 @@ class SglangEngine(sglang_parallel.Parallel):
     ) -> "array[int]":
         """`Scheduler._try_apply_padded_mm_input_ids`, or `pad_mm_tokens`."""
         return sglang_sessions.join_padded(self._sglang, previous, turn_ids, items, made)
+
+    # disaggregation
+
+    def assign_parts(
+        self, items: Sequence[Item], options: Sequence[Mapping[str, Any]], encoders: int
+    ) -> list[tuple[int, list[int], list[dict[str, Any]]]]:
+        """`MMReceiverBase._extract_url_data` and `_assign_items_by_modality`, and what `MMReceiverHTTP.encode` posts."""
+        return sglang_disaggregation.assign(items, options, encoders)
+
+    def open_receiver(self, limit_s: float) -> sglang_disaggregation.Receiver:
+        """`MMReceiverHTTP._process_waiting_requests`."""
+        return sglang_disaggregation.Receiver(limit_s)
 
     # pipeline
 

@@ -26,7 +26,9 @@ GRIDS = {Modality.IMAGE: "img_grid_thw", Modality.VIDEO: "video_grid_thw", Modal
 TIMES = {Modality.IMAGE: "original_image_sizes", Modality.VIDEO: "second_per_grid_ts"}
 
 
-def assign(items: Sequence[Item], options: Sequence[Mapping[str, Any]], encoders: int) -> list[tuple[Any, ...]]:
+def assign(
+    items: Sequence[Item], options: Sequence[Mapping[str, Any]], encoders: int
+) -> list[tuple[int, list[int], list[dict[str, Any]]]]:
     """`_extract_url_data`, `_assign_items_by_modality` without its dice, and the requests that `encode` would post.
 
     Without encoders `_send_encode_request` decides. A medium is a link that is its number; one with an embedding is the

@@ -14,7 +14,9 @@ from conformance.oracles.disaggregation_parts import LIMIT_S, PlainReceiver, Pla
 from conformance.oracles.lifecycle import TABLE, drawn
 from conformance.requirement import SHOULD, requirement
 from conformance.suite import disaggregation_cases as cases
+from conformance.suite.merging_feeds import chunk_ids
 from conformance.world.doubles import Encoders, precomputed
+from conformance.world.prompts import Prompt
 from reference.items import Chunk, Request
 
 
@@ -198,4 +200,5 @@ def entered(engine: Engine, request: Request) -> torch.Tensor:
     (rows,) = engine.encode([(Request(id=request.id, input_ids=request.input_ids, items=items), chunk)], Encoders(), None)
     if isinstance(rows, Exception):
         raise Mismatch(f"{request.id} cannot be encoded: {rows}")
-    return engine.merge(request.input_ids, items, rows if len(rows) else TABLE[:0], TABLE, chunk)
+    ids = chunk_ids(engine, Prompt(request.input_ids, items), chunk)
+    return engine.merge(ids, items, rows if len(rows) else TABLE[:0], TABLE.clone(), chunk)

@@ -18,6 +18,9 @@ from conformance.world.torchvision_cpu import complete_torchvision
 PROTOCOL = 1
 """The version of what is spoken here."""
 
+FORKED = ("open_channel", "open_device_channel")
+"""What a worker does not offer: rules about channels fork the process in which the channel is, and kill it."""
+
 
 class Subject:
     """An engine, or what it opened. Answers are read here, where their types are known, and go out in canonical form.
@@ -28,7 +31,7 @@ class Subject:
     def __init__(self, subject: Any, protocol: type) -> None:
         self._subject, self._protocol = subject, protocol
         declared = METHODS if protocol is Engine else [name for name, one in vars(protocol).items() if hasattr(one, "reader")]
-        self.methods_there = [name for name in declared if callable(getattr(subject, name, None))]
+        self.methods_there = [one for one in declared if one not in FORKED and callable(getattr(subject, one, None))]
 
     def __getattr__(self, method: str) -> Any:
         reader = getattr(self._protocol, method).reader

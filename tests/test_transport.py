@@ -58,6 +58,35 @@ def test_the_dead_are_swept_and_the_living_are_not(tmp_path: Path, ended: int) -
     assert sorted(os.listdir(tmp_path)) == sorted([alive.name, "psm_of_another_engine", "mmproof-notes.txt"])
 
 
+def test_what_another_user_has_left_is_in_nobodys_way(tmp_path: Path, ended: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    me = owners.this_process()
+    (tmp_path / f"mmproof-{me.namespace}-{ended}-{me.began}-{'2' * 16}").touch()
+
+    def not_ours(*arguments: Any, **options: Any) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "unlink", not_ours)
+        channel = Channel(capacity_bytes=1 << 22, folder=tmp_path)
+    assert torch.equal(channel.join(0).receive(channel.send([BYTES])[0])[0], BYTES)
+    assert channel.counts()["shared_memory"] == 1
+    channel.close()
+
+
+def test_a_fork_can_only_join(channel: Channel) -> None:
+    def sends(pipe: Pipe) -> None:
+        with pytest.raises(ChannelClosed, match=r"this channel is process \d+'s, and a fork of it can only join"):
+            channel.send([BYTES])
+        channel.close()
+        pipe.say("refused")
+
+    between = line()
+    process = Process("a fork", fork(sends, between), Pipe(*between.ours))
+    assert process.hear() == "refused"
+    process.close()
+    assert torch.equal(channel.join(0).receive(channel.send([BYTES])[0])[0], BYTES)
+
+
 def test_a_process_that_nobody_has_waited_for_is_dead() -> None:
     between = line()
     process = Process("a process", fork(lambda pipe: pipe.say(owners.this_process().word), between), Pipe(*between.ours))

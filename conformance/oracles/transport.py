@@ -84,7 +84,7 @@ class Watch:
         return sorted(name for name in set(_files()) - self._before if self._is_theirs(name))
 
     def _is_theirs(self, name: str) -> bool:
-        if self.processes & {int(number) for number in re.findall(r"\d+", name)}:
+        if self.processes & {int(word) for word in re.split(r"[^0-9A-Za-z]", name) if word.isdecimal()}:
             return True
         try:
             with (FOLDER / name).open("rb") as file:

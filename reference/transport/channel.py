@@ -25,6 +25,7 @@ one writer's ring, whose places are free in the order in which they were taken.
 
 import json
 import mmap
+import os
 import weakref
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -57,7 +58,7 @@ class Placed:
 
 
 class Channel:
-    """The sender's end.
+    """The sender's end, for one process and one thread at a time.
 
     transports: the ways that may be used, of `KINDS`. readers: how many there are, from 0. capacity_bytes: the room of each
     pool. device: where tensors of a device lie, for `cuda_ipc`. folder: where shared memory is. slots: the most packets
@@ -86,7 +87,7 @@ class Channel:
         self._pools: dict[Kind, Pool] = {}
         self._segment: Segment | None = None
         self._handle = b""
-        self._closed = False
+        self._closed, self._owner_pid = False, os.getpid()
         if "shared_memory" in transports or (device and "cuda_ipc" in transports):
             with suppress(OSError):  # no shared memory here, or no room in it: what cannot go inline is refused later
                 owners.sweep(folder)
@@ -248,6 +249,8 @@ class Channel:
     def _check_open(self) -> None:
         if self._closed:
             raise ChannelClosed("this channel is closed")
+        if os.getpid() != self._owner_pid:
+            raise ChannelClosed(f"this channel is process {self._owner_pid}'s, and a fork of it can only join")
 
 
 def _pages(size_bytes: int) -> int:

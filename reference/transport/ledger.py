@@ -195,4 +195,5 @@ class Leases:
             return False
         if process not in living:
             living[process] = is_alive(process)
-        return not living[process] or (now != lease.seen[reader] or lease.seen[reader] >= LEFT) and not is_open
+        has_left = now != lease.seen[reader] or lease.seen[reader] >= LEFT
+        return not living[process] or (has_left and not is_open)

@@ -68,7 +68,7 @@ def sweep(folder: Path) -> list[str]:
     for name in sorted(os.listdir(folder)):
         match = NAME.fullmatch(name)
         if match and _is_orphan(folder / name, Owner(*map(int, match.groups()))):
-            with suppress(FileNotFoundError):  # another one sweeps, too
+            with suppress(FileNotFoundError, PermissionError):  # another one sweeps, too; or another user's, who will
                 os.unlink(folder / name)
                 swept.append(name)
     return swept

@@ -75,6 +75,7 @@ class Traits:
     expert_ranks: what the ranks that share the experts are: a part of the tp ranks, or all ranks of a pipeline stage.
     media_built: where media are made into tensors: once, on the first rank of a group, or on every rank.
     routing_policies: those that the engine's router has; others are not asked for.
+    report_order: whether one report of a rank can overtake another on its way to the router ("any") or not ("kept").
     transports: the ways that the engine has from one process to another; others are not asked for.
     channel_readers: the most readers that one of its channels may have; None: any number.
     bounded_channels: whether a channel bounds its room in shared memory, or the host alone does.
@@ -109,6 +110,7 @@ class Traits:
     expert_ranks: Literal["within tp", "across dp"] = "within tp"
     media_built: Literal["once", "every rank"] = "once"
     routing_policies: tuple[str, ...] = POLICIES
+    report_order: Literal["any", "kept"] = "any"
     transports: tuple[str, ...] = TRANSPORTS
     channel_readers: int | None = None
     bounded_channels: bool = True

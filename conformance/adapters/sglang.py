@@ -64,6 +64,7 @@ class SglangEngine(sglang_parallel.Parallel):
         frame_multiple=2,
         layouts=sglang_parallel.LAYOUTS,
         routing_policies=sglang_parallel.POLICIES,
+        report_order="kept",
         repeated_parts="fail",
         profile=Profile.SGLANG,
     )

@@ -21,6 +21,7 @@ from conformance.adapters import vllm_drafts as drafts
 from conformance.adapters import vllm_fetching as fetching
 from conformance.adapters import vllm_items as translate
 from conformance.adapters import vllm_media as media
+from conformance.adapters import vllm_parallel as parallel
 from conformance.adapters import vllm_processors as processors
 from conformance.adapters import vllm_prompts as prompts
 from conformance.adapters import vllm_ranks as ranking
@@ -37,7 +38,7 @@ from conformance.protocol.scheduling import Budget
 from reference.items import Chunk, Item, Modality, MropeLayout, Request, Span
 
 
-class VllmEngine:
+class VllmEngine(parallel.Parallel):
     """vLLM's multimodal input pipeline. Making one imports vLLM, which takes some ten seconds.
 
     Raises EngineNotLoaded, with what to install, when it is missing.
@@ -51,6 +52,8 @@ class VllmEngine:
         processed_families=processors.FAMILIES,
         knobs=scheduling.KNOBS,
         prefix_items="cut",
+        routing_policies=parallel.POLICIES,
+        report_order="kept",
         profile=Profile.CORE,
     )
 

@@ -272,7 +272,7 @@ class Parallel(Protocol):
         ValueError.
         """
 
-    @returns(Opens(Router, specimen=("round robin", 1)))
+    @returns(Opens(Router, specimen=("total requests", 1)))
     def open_router(self, policy: Policy, ranks: int) -> Router:
         """A router for ranks that are all alive and empty. Raises ValueError for a policy that it does not know.
 

@@ -28,6 +28,7 @@ from conformance.adapters import vllm_ranks as ranking
 from conformance.adapters import vllm_requests as requests
 from conformance.adapters import vllm_scheduling as scheduling
 from conformance.adapters import vllm_steps as steps
+from conformance.adapters import vllm_transport as transport
 from conformance.engine import Profile, Traits
 from conformance.protocol.encoding import Encoder
 from conformance.protocol.media import Clip, Colour, DecodedVideo, FetchPolicy, VideoLimits
@@ -54,6 +55,7 @@ class VllmEngine(parallel.Parallel):
         prefix_items="cut",
         routing_policies=parallel.POLICIES,
         report_order="kept",
+        transports=("shared_memory", "inline"),
         profile=Profile.CORE,
     )
 
@@ -241,3 +243,9 @@ class VllmEngine(parallel.Parallel):
     def assign_items(self, sizes: Sequence[int], ranks: int) -> Sequence[Sequence[int]]:
         """`get_load_balance_assignment`."""
         return ranking.assign_items(sizes, ranks)
+
+    # transport
+
+    def open_channel(self, transports: Sequence[str], readers: int, capacity_bytes: int) -> transport.Frontend:
+        """`SingleWriterShmObjectStorage`, and `MsgpackEncoder` beside it."""
+        return transport.open_channel(transports, readers, capacity_bytes)

@@ -87,7 +87,7 @@ def bare(drawing: str) -> Request:
             r"request a: items \[0\] have no identity",
         ),
         (lambda: PrefillSide(1).store(7, 0, torch.zeros(1, 1)), r"room 7 is not open; open: none"),
-        (lambda: open_carrier("pigeon"), r"there is no carrier 'pigeon'; there are memory, tcp, mooncake, nixl"),
+        (lambda: open_carrier("pigeon"), r"there is no carrier 'pigeon'; there are memory, tcp, shared_memory, mooncake, nixl"),
         (lambda: pack({}, [torch.zeros(1, dtype=torch.complex64)]), r"a tensor of torch.complex64 does not travel"),
     ],
 )

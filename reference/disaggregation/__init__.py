@@ -2,5 +2,5 @@
 
 `assignment` says who encodes what. `encoder_side` encodes parts and sends them, `receiver` puts them together again before
 the prefill. `prefill_side` and `decode_side` hand over what was computed, room by room, in the messages of `wire`.
-`carriers` move rows between processes; `registered` does so with Mooncake and NIXL.
+`carriers` move rows between processes; `registered` does so with shared memory, Mooncake and NIXL.
 """

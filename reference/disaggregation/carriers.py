@@ -192,6 +192,7 @@ def _registered(kind: str) -> Carrier:
 KINDS: dict[str, Callable[[], Carrier]] = {
     "memory": MemoryCarrier,
     "tcp": TcpCarrier,
+    "shared_memory": partial(_registered, "shared_memory"),
     "mooncake": partial(_registered, "mooncake"),
     "nixl": partial(_registered, "nixl"),
 }

@@ -1,4 +1,4 @@
-"""Registered memory: carriers that read from another process's memory, with Mooncake or with NIXL.
+"""Registered memory: carriers that read from another process's memory: shared, or with Mooncake, or with NIXL.
 
 An offer is a buffer that is registered with the library: a random word, and behind it the elements of the tensor. The
 ticket says where the buffer is. Who reads it reads the word, too, and takes the rows only if it is that of the ticket:
@@ -7,7 +7,8 @@ an address says nothing about what lies there by now.
 1. The word is wiped before the buffer is given back. A reader that comes late finds another word, or no memory at all.
 2. A buffer is registered once, for all its readers, and goes when the offer is withdrawn; a reader that is in the middle
    has an error, or finds the word gone. So an offer is withdrawn when its readers have said that they are done.
-3. Both libraries need no special network: Mooncake is asked for TCP and NIXL for UCX, which find what there is.
+3. Both libraries need no special network: Mooncake is asked for TCP and NIXL for UCX, which find what there is. On one
+   host neither is needed: a segment of shared memory is a place, too.
 
 Source: Mooncake 0.3.13, `TransferEngine`; NIXL 1.5, `nixl_agent`; SGLang 0.5.23, `MooncakeTransferEngine`; vLLM 0.33,
 `ec_connector/cpu/data/nixl.py`.
@@ -18,12 +19,14 @@ import json
 import secrets
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Protocol
 
 import torch
 
 from reference.disaggregation.carriers import WORD_BYTES, NoOffer, PackageMissing
 from reference.disaggregation.wire import DTYPES, tensor_bytes, tensor_from
+from reference.transport.segment import FOLDER, Segment
 
 Place = dict[str, Any]
 """Where a buffer is, in plain data: what the library needs to read it from elsewhere."""
@@ -93,6 +96,44 @@ class RegisteredCarrier:
         if not self._is_closed:
             self._is_closed = True
             self._library.close()
+
+
+class SharedMemory:
+    """A segment of shared memory for each buffer, on one host."""
+
+    def __init__(self) -> None:
+        self._segments: dict[int, Segment] = {}
+
+    def register(self, buffer: torch.Tensor) -> Place:
+        """Copy it into a segment."""
+        segment = Segment.create(FOLDER, len(buffer))
+        try:
+            segment.reserve(len(buffer))
+            with segment.map(0, len(buffer), shared=True) as pages:
+                pages[:] = buffer.numpy().tobytes()
+        except BaseException:
+            segment.remove()
+            raise
+        self._segments[buffer.data_ptr()] = segment
+        return {"segment": segment.path.name}
+
+    def unregister(self, buffer: torch.Tensor) -> None:
+        """Remove the segment. Who has opened it reads it to the end."""
+        self._segments.pop(buffer.data_ptr()).remove()
+
+    def read(self, place: Place, buffer: torch.Tensor) -> None:
+        """Copy from a segment that this process or another one has made."""
+        name = str(place["segment"])
+        if name != Path(name).name:
+            raise ValueError(f"{name!r} is not the name of a segment")
+        segment = Segment.open(FOLDER / name, len(buffer))
+        try:
+            buffer[:] = torch.frombuffer(segment.read(0, len(buffer)), dtype=torch.uint8)
+        finally:
+            segment.close()
+
+    def close(self) -> None:
+        """There is nothing left."""
 
 
 class Mooncake:
@@ -193,4 +234,4 @@ def load(module: str, package: str, hint: str) -> Any:
         ) from error
 
 
-LIBRARIES: dict[str, Callable[[], Library]] = {"mooncake": Mooncake, "nixl": Nixl}
+LIBRARIES: dict[str, Callable[[], Library]] = {"shared_memory": SharedMemory, "mooncake": Mooncake, "nixl": Nixl}

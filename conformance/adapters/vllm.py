@@ -24,7 +24,6 @@ from conformance.adapters import vllm_media as media
 from conformance.adapters import vllm_parallel as parallel
 from conformance.adapters import vllm_processors as processors
 from conformance.adapters import vllm_prompts as prompts
-from conformance.adapters import vllm_ranks as ranking
 from conformance.adapters import vllm_requests as requests
 from conformance.adapters import vllm_scheduling as scheduling
 from conformance.adapters import vllm_steps as steps
@@ -237,12 +236,6 @@ class VllmEngine(parallel.Parallel):
     ) -> requests.LiveRequests:
         """The scheduler, and the encoder cache and runner of a worker."""
         return requests.LiveRequests(self._vllm, encoders, table, cache_bytes)
-
-    # parallel
-
-    def assign_items(self, sizes: Sequence[int], ranks: int) -> Sequence[Sequence[int]]:
-        """`get_load_balance_assignment`."""
-        return ranking.assign_items(sizes, ranks)
 
     # transport
 

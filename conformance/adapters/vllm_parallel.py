@@ -9,7 +9,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import accumulate, count
+from itertools import accumulate, count, pairwise
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
@@ -53,6 +53,13 @@ def encode_on_rank(items: Sequence[Item], encode: Encode, collectives: Collectiv
     counts = [item.token_count for item in items]
     patches = torch.repeat_interleave(torch.arange(len(items)), torch.tensor(counts, dtype=torch.int64)).float()[:, None]
     return list(run(encoder, patches, [[1, 1, count] for count in counts], rope_type="rope_3d"))
+
+
+def assign_items(sizes: Sequence[int], ranks: int) -> list[list[int]]:
+    """`get_load_balance_assignment`: the items in the order of the ranks, and how many each rank has."""
+    vision = vllm_cpu.module("vllm.model_executor.models.vision")
+    order, counts, _ = vision.get_load_balance_assignment(list(sizes), ranks)
+    return [order[first:stop] for first, stop in pairwise([0, *accumulate(counts)])]
 
 
 class _Checked(Exception):
@@ -126,5 +133,6 @@ def open_router(policy: Policy, ranks: int) -> Router:
 class Parallel:
     """The methods of the protocol that this module answers."""
 
+    assign_items = staticmethod(assign_items)
     encode_on_rank = staticmethod(encode_on_rank)
     open_router = staticmethod(open_router)

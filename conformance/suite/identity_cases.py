@@ -33,6 +33,11 @@ def viewed(first: str, second: str) -> Pair:
     return images(octets.view(getattr(torch, first)), octets.view(getattr(torch, second)))
 
 
+def shared(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy in memory that other processes can map, as transport leaves it."""
+    return tensor.clone().share_memory_()  # type: ignore[no-any-return, no-untyped-call]
+
+
 def flipped(size: int, at: int) -> tuple[bytes, bytes]:
     """`size` bytes, and the same but for one bit of the byte at `at`."""
     data = bytearray(size)
@@ -89,8 +94,8 @@ SAME_CONTENT = {
     "array-backwards": images(ARRAY[::-1].copy(), ARRAY[::-1]),
     "array-read-only": images(ARRAY, READ_ONLY),
     "list-of-copies": images([SHORT, LONG], [SHORT.clone(), LONG.clone()]),
-    "list-partly-in-shared-memory": images([SHORT, LONG], [SHORT.clone().share_memory_(), LONG]),
-    "list-half-in-shared-memory-the-other-way": images([SHORT, LONG], [SHORT, LONG.clone().share_memory_()]),
+    "list-partly-in-shared-memory": images([SHORT, LONG], [shared(SHORT), LONG]),
+    "list-partly-in-shared-memory-at-its-end": images([SHORT, LONG], [SHORT, shared(LONG)]),
     "embedding-copy": Pair(Item(modality=IMAGE, embedding=RAMP), Item(modality=IMAGE, embedding=RAMP.clone())),
     "picture-copy": images(PICTURE, PICTURE.copy()),
 }

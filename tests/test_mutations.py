@@ -764,7 +764,13 @@ MUTATIONS = [
         "TRANSPORT-47",
     ),
     Mutation("who died is waited for no more", "transport/ledger", "return not living[process] or", "return", "TRANSPORT-59"),
-    Mutation("what a reader has opened is not taken from it", "transport/ledger", "(has_left and not is_open)", "has_left", "TRANSPORT-43"),
+    Mutation(
+        "what a reader has opened is not taken from it",
+        "transport/ledger",
+        "(has_left and not is_open)",
+        "has_left",
+        "TRANSPORT-43",
+    ),
     Mutation(
         "a fork gives nothing back", "transport/reader", "if os.getpid() == pid else None", "if True else None", "TRANSPORT-61"
     ),

@@ -10,14 +10,20 @@ import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 
 from conformance.world.checkpoint import PLACEHOLDER, tiny_qwen2_vl
 from conformance.world.pictures import PHOTOS, names, pictures, render
+from reference.serving.group import Failed, agree
 from reference.serving.nursery import Nursery
+from reference.serving.reading import policy_of, read_request
+from reference.serving.running import adopt
 from reference.serving.service import Layout, ProcessLost, RequestFailed, Service
+from reference.transport.wire import encode_value
 from tests.serving_world import FAILS_AT
 
 HOME = Path(__file__).parent.parent
@@ -191,6 +197,42 @@ def test_a_dead_process_fails_everybody_who_waits(nursery: Nursery, name: str, v
     service.close()
     assert gone([*service.pids.values()])
     assert not segments_of(service)
+
+
+def test_a_process_that_hangs_is_not_waited_for(nursery: Nursery) -> None:
+    OPENED.append(service := Service(nursery, LAYOUTS["one-rank"], patience_s=1.0))
+    os.kill(service.pids["rank-0"], signal.SIGSTOP)
+    submit(service, "a", PROMPTS[0])
+    with pytest.raises(RequestFailed, match="no answer came in 1 s"):
+        service.answer("a")
+    os.kill(service.pids["rank-0"], signal.SIGCONT)
+    submit(service, "a", PROMPTS[1])
+    assert service.answer("a") == one_process(PROMPTS[1])
+
+
+def said(*each: object) -> Any:
+    """A group in which the ranks say this of the request "a"."""
+    return SimpleNamespace(rank=0, all_gather=lambda mine: [encode_value({"a": one}) for one in each])
+
+
+def test_ranks_agree_or_the_request_has_failed() -> None:
+    assert agree(said(7, 7), {"a": 7}) == {"a": 7}
+    assert agree(said(None, None), {"a": None}) == {"a": None}
+    for group, reason in (
+        (said(7, 8), "the ranks do not agree: they have the tokens [7, 8]"),
+        (said(7, "rank 1: no room"), "rank 1: no room"),
+        (said("rank 0: first", "rank 1: second"), "rank 0: first"),
+    ):
+        outcome = agree(group, {"a": 7})["a"]
+        assert isinstance(outcome, Failed)
+        assert str(outcome) == reason
+
+
+def test_rows_of_another_model_are_not_adopted() -> None:
+    checkpoint = tiny_qwen2_vl()
+    request = read_request(checkpoint.processor, "a", "text", [], policy_of(()))
+    with pytest.raises(ValueError, match="4 positions of this model are not rows of the shape"):
+        adopt(checkpoint.model, request, torch.zeros(4, 7), 1, 0, 2)
 
 
 def test_nothing_is_left_of_a_server(nursery: Nursery) -> None:

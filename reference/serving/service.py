@@ -3,7 +3,8 @@
 1. Each request has one outcome. When a process has died, every request that waits has failed within a second, and so has
    every later one; all other processes are ended.
 2. Sockets lie in a folder that only this user may enter, and it is removed at the end.
-3. `close` asks everybody to stop, and ends whoever does not within a few seconds.
+3. A request that waits for longer than it may has failed, and is given up, whatever it waits for.
+4. `close` asks everybody to stop, and ends whoever does not within a few seconds.
 """
 
 import tempfile
@@ -57,9 +58,10 @@ class Layout:
 
 
 class Service:
-    """A server that is running. Raises RuntimeError when it does not start."""
+    """A server that is running. patience_s: how long a request may wait. Raises RuntimeError when it does not start."""
 
-    def __init__(self, nursery: Nursery, layout: Layout) -> None:
+    def __init__(self, nursery: Nursery, layout: Layout, *, patience_s: float = 600.0) -> None:
+        self._patience_s, self._due = patience_s, dict[str, float]()
         self._nursery, self._folder = nursery, Path(tempfile.mkdtemp(prefix="mmproof-"))
         self._post = Post(self._folder, "service")
         self._numbers, self._waiting = count(), dict[str, str]()  # what has come for a former request of an id is not for it
@@ -97,13 +99,13 @@ class Service:
         number = next(self._numbers)
         told = {"id": str(number), "room": number, "text": text, "images": list(images), "limit": limit}
         self._post.send("tokenizer", "read", told)
-        self._waiting[str(number)] = id
+        self._waiting[str(number)], self._due[str(number)] = id, time.monotonic() + self._patience_s
 
     def abort(self, id: str) -> None:
         """Have no more interest in a request; nothing happens to one that has ended."""
         self._outcomes.pop(id, None)
         for number in [number for number, one in self._waiting.items() if one == id]:
-            del self._waiting[number]
+            del self._waiting[number], self._due[number]
             self._post.send("tokenizer", "abort", {"id": number})
 
     def poll(self, timeout_s: float) -> dict[str, list[int] | Exception]:
@@ -115,6 +117,7 @@ class Service:
             if message is not None:
                 self._take(message)
             self._look_for_dead()
+            self._look_for_late()
             if left <= 0:
                 break
         outcomes, self._outcomes = self._outcomes, {}
@@ -164,6 +167,7 @@ class Service:
         id = self._waiting.pop(str(message.get("id")), None)
         if id is None:
             return
+        del self._due[message["id"]]
         failed = message["kind"] == "failed"
         self._outcomes[id] = RequestFailed(str(message.get("error"))) if failed else list(message["tokens"])
 
@@ -178,6 +182,14 @@ class Service:
             status = self._nursery.dead().get(self._processes[name])
             self._end(ProcessLost(f"the process {name} has ended (status {status})"))
 
+    def _look_for_late(self) -> None:
+        """A process that hangs is not dead; who waits for it has waited long enough."""
+        now = time.monotonic()
+        for number in [number for number, due in self._due.items() if due < now]:
+            id = self._waiting[number]
+            self.abort(id)
+            self._outcomes[id] = RequestFailed(f"no answer came in {self._patience_s:g} s")
+
     def _end(self, error: ProcessLost) -> None:
         """End everybody, and fail whoever waits."""
         self._lost = self._lost or error
@@ -188,3 +200,4 @@ class Service:
             self._nursery.dead(TICK_S)
         self._outcomes |= dict.fromkeys(self._waiting.values(), self._lost)
         self._waiting.clear()
+        self._due.clear()

@@ -356,6 +356,15 @@ def one_column_for_all() -> bool:
     return bool(added.tolist() == [[[7.0, 7.0]]])
 
 
+@fails("PLANNING-41")
+def capped_frames_uncounted() -> bool:
+    """With a cap on the pixels of a frame Qwen2-VL's videos are made smaller, and are counted as they would be without."""
+    limits = {"min_pixels": 56 * 56, "max_pixels": 280 * 280, "max_video_tokens": 64, "do_sample_frames": False}
+    capped = prepare().Qwen2VLVideoProcessor(cap_pixels_per_frame=True, **limits)
+    made = capped(videos=[torch.zeros(8, 3, 280, 280, dtype=torch.uint8)], return_tensors="pt")["video_grid_thw"].prod()
+    return bool(capped.get_num_of_video_patches(8, 280, 280, {}) == 4 * 20 * 20 > int(made))
+
+
 @fails("PROCESSORS-04", "PROCESSORS-05")
 def no_ids() -> bool:
     """A processor takes text alone: ids of a prompt, with a picture among them or not, are a ValueError."""

@@ -88,6 +88,13 @@ def test_a_sender_says_where_its_value_is_wrong() -> None:
         encode_value({"a": {1}})
 
 
+def test_a_list_that_contains_itself_is_refused() -> None:
+    ring: list[object] = []
+    ring.append(ring)
+    with pytest.raises(WireError, match="nested deeper than 24 levels, or contains itself"):
+        encode_message(one(feature=ring))
+
+
 def test_what_was_read_can_be_written_to() -> None:
     request = decode_message(encode_message(one(feature=[torch.zeros(2), np.zeros(2)])))
     request.input_ids[0] = 7

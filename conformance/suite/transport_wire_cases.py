@@ -125,11 +125,12 @@ class Steals:
         return Steals.stolen.append, ("code of the sender ran",)
 
 
-def itself() -> list[Any]:
-    """A list that contains itself."""
-    ring: list[Any] = []
-    ring.append(ring)
-    return ring
+def nested(levels: int) -> list[Any]:
+    """A list in a list, so many levels deep."""
+    deep: list[Any] = []
+    for _ in range(levels):
+        deep = [deep]
+    return deep
 
 
 def sparse(place: list[list[int]], shape: tuple[int, ...]) -> torch.Tensor:
@@ -159,6 +160,6 @@ ODD = {
     "a-masked-array": holding(np.ma.masked_array([1, 2], mask=[True, False])),
     "an-object": holding(object()),
     "a-function": stating(len),
-    "a-list-that-contains-itself": stating(itself()),
+    "two-hundred-levels": stating(nested(200)),
     "an-embedding-of-bytes": request(Item(modality=Modality.IMAGE, embedding=b"rows")),
 }

@@ -98,6 +98,7 @@ class TcpCarrier:
     def __init__(self, host: str = "127.0.0.1") -> None:
         self._frames: dict[bytes, tuple[bytes, int]] = {}
         self._lock = threading.Lock()
+        self._is_closed = False
         self._server = socket.create_server((host, 0))
         self._address = f"{host}:{self._server.getsockname()[1]}".encode()
         self._thread = threading.Thread(target=self._serve, name="tcp-carrier", daemon=True)
@@ -107,7 +108,7 @@ class TcpCarrier:
         """Serve a copy from now on. Raises RuntimeError after `close`."""
         word, frame = secrets.token_bytes(WORD_BYTES), pack({}, [rows])
         with self._lock:
-            if self._server.fileno() < 0:
+            if self._is_closed:
                 raise RuntimeError("this carrier is closed")
             self._frames[word] = (frame, rows.nbytes)
         return word + self._address
@@ -140,18 +141,19 @@ class TcpCarrier:
         """Withdraw everything, and stop listening."""
         with self._lock:
             self._frames.clear()
-            if self._server.fileno() < 0:
+            if self._is_closed:
                 return
-            self._server.shutdown(socket.SHUT_RDWR)
-            self._server.close()
+            self._is_closed = True
+        socket.create_connection(self._server.getsockname(), timeout=PATIENCE_S).close()  # wakes the one who listens
         self._thread.join()
+        self._server.close()
 
     def _serve(self) -> None:
         while True:
-            try:
-                peer, _ = self._server.accept()
-            except OSError:
-                return  # closed
+            peer, _ = self._server.accept()
+            if self._is_closed:
+                peer.close()
+                return
             threading.Thread(target=self._answer, args=(peer,), name="tcp-carrier-peer", daemon=True).start()
 
     def _answer(self, peer: socket.socket) -> None:

@@ -21,6 +21,7 @@ import numpy as np
 import simpy
 from numpy.typing import NDArray
 
+from conformance.engine import Traits
 from conformance.loading import load
 from conformance.protocol.parallel import Load, Policy, Routed
 from conformance.protocol.prefix_cache import Namespace
@@ -114,7 +115,7 @@ def size_of(picture: int) -> int:
 
 
 class Prompts:
-    """What a router knows of the requests about each picture, as the engine tells it."""
+    """What a router knows of the requests about each picture, as the engine tells it; no keys where it has none."""
 
     def __init__(self, engine: Any) -> None:
         self._engine = engine
@@ -125,8 +126,12 @@ class Prompts:
             end = SYSTEM_TOKENS + size_of(picture)
             prompt = request(str(picture), end + QUESTION_TOKENS, image(picture, (SYSTEM_TOKENS, end - 1)))
             prompt.input_ids[0] = picture % SYSTEMS
-            keys, count, *_ = self._engine.routed(prompt, Namespace(), PAGE)
-            self._known[picture] = Routed(tuple(keys), count)
+            told = (
+                self._engine.routed(prompt, Namespace(), PAGE)
+                if hasattr(self._engine, "routed")
+                else ((), len(prompt.input_ids))
+            )
+            self._known[picture] = Routed(tuple(told[0]), told[1])
         return self._known[picture]
 
 
@@ -137,7 +142,8 @@ def simulate(world: World, router: Any, policy: Policy, prompts: Sequence[Routed
     waits = np.zeros(world.requests)
     environment = simpy.Environment()
     finder = _finder(world, ranks, router, prompts, policy == "bootstrap room")
-    environment.process(_reports(environment, ranks, router))
+    if hasattr(router, "report"):
+        environment.process(_reports(environment, ranks, router))
     done = environment.process(_clients(environment, given, finder, waits))
     hits: Any = environment.run(done)
     busy = np.array([rank.busy_s for rank in ranks])
@@ -236,10 +242,10 @@ def main() -> None:
     asked = vars(parser.parse_args())
     engine = load(asked.pop("engine"))
     world = World(**asked)
+    traits: Traits = getattr(engine, "traits", None) or Traits()
     given, prompts, began = arrivals(world), Prompts(engine), perf_counter()
     outcomes = [
-        simulate(world, engine.open_router(policy, world.ranks), policy, prompts, given)
-        for policy in getattr(engine, "traits", None).routing_policies  # type: ignore[union-attr]
+        simulate(world, engine.open_router(policy, world.ranks), policy, prompts, given) for policy in traits.routing_policies
     ]
     print(table(outcomes))
     print(f"\n{world} in {perf_counter() - began:.0f} s")

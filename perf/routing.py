@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from conformance.engine import Traits
 from conformance.loading import load
-from conformance.protocol.parallel import Load, Policy, Routed
+from conformance.protocol.parallel import Load, Routed
 from conformance.protocol.prefix_cache import Namespace
 from conformance.world.doubles import image, request
 
@@ -135,7 +135,7 @@ class Prompts:
         return self._known[picture]
 
 
-def simulate(world: World, router: Any, policy: Policy, prompts: Sequence[Routed] | Prompts, given: Arrivals) -> Outcome:
+def simulate(world: World, router: Any, policy: str, prompts: Sequence[Routed] | Prompts, given: Arrivals) -> Outcome:
     """One policy in a world."""
     began = process_time()
     ranks = [Rank() for _ in range(world.ranks)]

@@ -103,7 +103,8 @@ def prepare() -> Vllm:
     )
 
 
+@cache
 def module(name: str) -> Any:
-    """A module of vLLM."""
+    """A module of vLLM, looked up once."""
     with stand_ins("vllm", REPLACEABLE, VALUES):
         return imported(name)

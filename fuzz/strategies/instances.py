@@ -97,10 +97,11 @@ def room_scripts(choose: st.DrawFn, ending: str = "finish") -> rooms.Script:
     prompts = {f"r{n}": choose(drawings(MEDIA, 4).map(_distinct)) or "." for n in range(len(numbers))}
     left = {number: list(WORDS) for number in numbers}
     lines = list[str]()
-    ways = [*CARRIED, *(["lose", "wait 3"] if ending == "lose" else [])]
     for _ in range(choose(st.integers(2, 24))):
         nexts = [f"{word} {number}" for number, words in left.items() for word in dict.fromkeys(words) if _may(words, word)]
-        word, _, room = choose(st.sampled_from([*ways, *nexts])).partition(" ")
+        may_wait = lines.count("wait 3") < 3  # not as long as a room may be open
+        others = ["lose", *(["wait 3"] if may_wait else [])] if ending == "lose" else []
+        word, _, room = choose(st.sampled_from([*CARRIED, *others, *nexts])).partition(" ")
         if word in WORDS:
             left[int(room)].remove(word)
             lines.append(_line(word, int(room), numbers.index(int(room)), choose(st.integers(1, 3))))

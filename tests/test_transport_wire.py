@@ -68,7 +68,7 @@ def test_only_bytes_are_messages(data: object) -> None:
         (one(feature=[0] * 100), Limits(values=99), ""),
         (one(feature=[[[[0]]]]), Limits(depth=3), "items[0].feature[0][0][0][0]"),
         (one(feature=torch.zeros(1, 1, 1)), Limits(dimensions=2), "items[0].feature.shape"),
-        (one(feature=Handle(b"12345")), Limits(token_bytes=4), "items[0].feature"),
+        (one(feature=Handle(b"x" * 100)), Limits(total_bytes=99), ""),
         (one(feature=b"x"), Limits(items=0), "items"),
     ],
 )

@@ -13,15 +13,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much one message may hold: bytes, values of any kind, levels of nesting, dimensions of a shape, items, and bytes
-    of the token of a handle."""
+    """How much one message may hold: bytes, values of any kind, levels of nesting, dimensions of a shape, and items."""
 
     total_bytes: int = 1 << 30
     values: int = 1 << 18
     depth: int = 24
     dimensions: int = 16
     items: int = 1 << 12
-    token_bytes: int = 1 << 12
 
 
 LIMITS = Limits()

@@ -24,9 +24,9 @@ def test_share_a_thousand_pictures(engine: Engine) -> Job:
     return lambda: engine.assign_parts(ITEMS, OPTIONS, 16)
 
 
-@sized("admit")
+@sized("place_encoding")
 def test_admit_a_thousand_pictures(engine: Engine) -> Job:
-    return lambda: engine.admit(ITEMS, Instance(has_tower=False, encoders=16))
+    return lambda: engine.place_encoding(ITEMS, Instance(has_tower=False, encoders=16))
 
 
 @sized("open_encoder_side", "open_encoder_side.submit", "open_encoder_side.take", "open_encoder_side.encoded",

@@ -12,7 +12,7 @@ import torch
 from conformance.oracles.disaggregation import message
 from conformance.oracles.lifecycle import drawn
 from conformance.world.doubles import encoded, image
-from reference.disaggregation.assignment import NoEncoder, admit, assign_parts, encode_part
+from reference.disaggregation.assignment import NoEncoder, place_encoding, assign_parts, encode_part
 from reference.disaggregation.carriers import open_carrier
 from reference.disaggregation.decode_side import DecodeSide, Handed
 from reference.disaggregation.encoder_side import EncoderSide, check_message
@@ -36,11 +36,11 @@ def bare(drawing: str) -> Request:
     ("call", "words"),
     [
         (
-            lambda: admit(PICTURES, has_tower=False, encoders=0, may_fall_back=True, local_up_to=9),
+            lambda: place_encoding(PICTURES, has_tower=False, encoders=0, may_fall_back=True, local_up_to=9),
             r"2 media have to be encoded.*loaded no encoder: start an encoder instance and register it here",
         ),
         (
-            lambda: admit(PICTURES, has_tower=True, encoders=0, may_fall_back=False, local_up_to=0),
+            lambda: place_encoding(PICTURES, has_tower=True, encoders=0, may_fall_back=False, local_up_to=0),
             r"its router does not allow it to encode by itself",
         ),
         (lambda: assign_parts(PICTURES, [{}], 2), r"2 items have 1 mappings of options"),

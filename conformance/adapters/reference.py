@@ -211,9 +211,9 @@ class ReferenceEngine:
 
     # disaggregation
     @staticmethod
-    def admit(items: Sequence[Item], instance: Instance) -> Place:
-        """`reference.disaggregation.assignment.admit` for the same instance."""
-        return _assignment.admit(items, **instance._asdict())
+    def place_encoding(items: Sequence[Item], instance: Instance) -> Place:
+        """`reference.disaggregation.assignment.place_encoding` for the same instance."""
+        return _assignment.place_encoding(items, **instance._asdict())
 
     assign_parts = staticmethod(_assignment.assign_parts)
     encode_part = staticmethod(_assignment.encode_part)

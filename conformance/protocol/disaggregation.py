@@ -209,7 +209,7 @@ class Disaggregation(Protocol):
     """Encoder, prefill and decode as instances of their own: who encodes what, and how it arrives."""
 
     @returns(place)
-    def admit(self, items: Sequence[Item], instance: Instance) -> Place:
+    def place_encoding(self, items: Sequence[Item], instance: Instance) -> Place:
         """Where the media of a request are encoded: by "encoders", by the instance itself ("local"), or by "nobody".
 
         Nobody, if no item has to be encoded: all have embeddings, or there is none. By the instance itself only if it has

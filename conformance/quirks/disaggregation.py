@@ -15,13 +15,13 @@ Encode = Callable[[Sequence[Item]], Sequence[torch.Tensor]]
 Options = Sequence[Mapping[str, Any]]
 
 
-@quirk("empty-tower-answers", replaces="admit", bugs=("G11",), caught_by=("DISAGGREGATION-07",))
+@quirk("empty-tower-answers", replaces="place_encoding", bugs=("G11",), caught_by=("DISAGGREGATION-07",))
 def encodes_with_an_empty_tower(items: Sequence[Item], instance: Instance) -> str:
     """Without an encoder in reach media are encoded by the instance itself, which has not loaded one."""
     return _place(items, instance) or "local"
 
 
-@quirk("refusal-without-a-reason", replaces="admit", bugs=("G11",), caught_by=("DISAGGREGATION-07",))
+@quirk("refusal-without-a-reason", replaces="place_encoding", bugs=("G11",), caught_by=("DISAGGREGATION-07",))
 def refuses_without_a_reason(items: Sequence[Item], instance: Instance) -> str:
     """Media that nobody may encode are refused with an error that does not say what is missing."""
     place = _place(items, instance)
@@ -30,25 +30,27 @@ def refuses_without_a_reason(items: Sequence[Item], instance: Instance) -> str:
     return place
 
 
-@quirk("first-item-speaks-for-all", replaces="admit", bugs=("G05",), caught_by=("DISAGGREGATION-06", "DISAGGREGATION-07"))
+@quirk(
+    "first-item-speaks-for-all", replaces="place_encoding", bugs=("G05",), caught_by=("DISAGGREGATION-06", "DISAGGREGATION-07")
+)
 def the_first_item_speaks_for_all(items: Sequence[Item], instance: Instance) -> str:
     """Whether a request needs an encoder is decided by its first item."""
     return _refusing(items[:1], instance)
 
 
-@quirk("fallback-without-leave", replaces="admit", bugs=("G11",), caught_by=("DISAGGREGATION-07",))
+@quirk("fallback-without-leave", replaces="place_encoding", bugs=("G11",), caught_by=("DISAGGREGATION-07",))
 def falls_back_without_leave(items: Sequence[Item], instance: Instance) -> str:
     """An instance with a tower encodes by itself when it can reach no encoder, whether its router allows it or not."""
     return _refusing(items, instance._replace(may_fall_back=True))
 
 
-@quirk("few-media-are-local", replaces="admit", bugs=("G11",), caught_by=("DISAGGREGATION-06", "DISAGGREGATION-07"))
+@quirk("few-media-are-local", replaces="place_encoding", bugs=("G11",), caught_by=("DISAGGREGATION-06", "DISAGGREGATION-07"))
 def few_media_are_local(items: Sequence[Item], instance: Instance) -> str:
     """A request with few media is encoded by the instance itself, whether it has a tower or not."""
     return _refusing(items, instance._replace(has_tower=instance.has_tower or instance.local_up_to > 0))
 
 
-@quirk("no-fallback", replaces="admit", bugs=(), caught_by=("DISAGGREGATION-06",))
+@quirk("no-fallback", replaces="place_encoding", bugs=(), caught_by=("DISAGGREGATION-06",))
 def never_falls_back(items: Sequence[Item], instance: Instance) -> str:
     """A request is refused when no encoder can be reached, though the router allows the instance to encode by itself."""
     return _refusing(items, instance._replace(may_fall_back=False))

@@ -109,7 +109,7 @@ def test_somebody_has_to_encode(engine: Engine, case: int) -> None:
 
 @requirement(
     "DISAGGREGATION-06",
-    needs="admit",
+    needs="place_encoding",
     cases={
         "text-needs-nobody": (Admission("...", TEXT_ONLY), "nobody"),
         "embeddings-need-nobody": (Admission("i.vv", TEXT_ONLY, "iv"), "nobody"),
@@ -127,12 +127,12 @@ def test_somebody_has_to_encode(engine: Engine, case: int) -> None:
 def test_media_are_encoded_where_they_may_be(engine: Engine, case: tuple[Admission, str]) -> None:
     """Media MUST be encoded by encoders, unless the instance has a tower and its router allows it to encode by itself."""
     admission, expected = case
-    equal(engine.admit(admission.items, admission.instance), expected, "where the media are encoded")
+    equal(engine.place_encoding(admission.items, admission.instance), expected, "where the media are encoded")
 
 
 @requirement(
     "DISAGGREGATION-07",
-    needs="admit",
+    needs="place_encoding",
     cases={
         "no-tower": Admission("i", TEXT_ONLY),
         "no-tower-and-a-router-that-allows-it": Admission("i", Instance(False, 0, True, 4)),
@@ -143,9 +143,9 @@ def test_media_are_encoded_where_they_may_be(engine: Engine, case: tuple[Admissi
 )
 def test_nobody_answers_about_media_without_an_encoder(engine: Engine, case: Admission) -> None:
     """Media MUST be refused where nobody may encode them, with an error that says that an encoder is missing."""
-    refuses(lambda: engine.admit(case.items, case.instance), f"{case.drawing} for {case.instance}")
+    refuses(lambda: engine.place_encoding(case.items, case.instance), f"{case.drawing} for {case.instance}")
     try:
-        engine.admit(case.items, case.instance)
+        engine.place_encoding(case.items, case.instance)
     except EngineRaised as raised:
         holds("encoder" in str(raised.error).lower(), f"the error does not name the encoder: {raised.summary}")
 

@@ -40,7 +40,7 @@ class Part(NamedTuple):
     options: tuple[Options, ...]
 
 
-def admit(
+def place_encoding(
     items: Sequence[Item], *, has_tower: bool, encoders: int, may_fall_back: bool, local_up_to: int
 ) -> Literal["encoders", "local", "nobody"]:
     """Who encodes the media of a request. Arguments as in `conformance.protocol`; raises NoEncoder for no one."""

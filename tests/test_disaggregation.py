@@ -12,7 +12,7 @@ import torch
 from conformance.oracles.disaggregation import message
 from conformance.oracles.lifecycle import drawn
 from conformance.world.doubles import encoded, image
-from reference.disaggregation.assignment import NoEncoder, place_encoding, assign_parts, encode_part
+from reference.disaggregation.assignment import NoEncoder, assign_parts, encode_part, place_encoding
 from reference.disaggregation.carriers import open_carrier
 from reference.disaggregation.decode_side import DecodeSide, Handed
 from reference.disaggregation.encoder_side import EncoderSide, check_message

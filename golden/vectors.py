@@ -46,7 +46,7 @@ def vectors(id: str) -> Callable[[Callable[[Any, Any], Any]], Callable[..., None
             requirements[id].rule(engine, read(vector["given"], vector["expected"]))
 
         test.__name__, test.__doc__ = read.__name__, requirements[id].sentence
-        test.read = read  # type: ignore[attr-defined]
+        vars(test)["read"] = read
         bound: Callable[..., None] = test
         return bound
 

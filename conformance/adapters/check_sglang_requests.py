@@ -202,7 +202,7 @@ def typed_placeholders_of_qwen3() -> bool:
     """A placeholder that was typed in front of a picture is an index out of range for Qwen3-VL, and an item's for Gemma 3."""
     typed = error(lambda: processed(as_qwen3(), "a<|image_pad|>" + marked(1), [picture()]))
     ids = [id_of("<image_soft_token>"), 65, id_of("<start_of_image>")]
-    return typed == "IndexError" and processed(as_gemma3(), ids, [picture()]).mm_items[0].offsets[0] == (0, 0)
+    return typed == "IndexError" and bool(processed(as_gemma3(), ids, [picture()]).mm_items[0].offsets[0] == (0, 0))
 
 
 @fails("PROCESSORS-09", "PROCESSORS-10", "PROCESSORS-11", "PROCESSORS-13", "PROCESSORS-14", "PROCESSORS-15")
@@ -210,7 +210,8 @@ def bound_placeholders_form_a_ring() -> bool:
     """In a prompt that begins and ends with pictures the last one's span runs on to the end of the first."""
     ids = [id_of("<|image_pad|>")] * 4 + [32] + [id_of("<|image_pad|>")] * 4
     made = qwen2().image_processor([picture(), picture()], return_tensors="pt")
-    return processed(as_qwen2(), ids, [{"format": "processor_output", **made}]).mm_items[0].offsets == [(5, 3)]
+    items = processed(as_qwen2(), ids, [{"format": "processor_output", **made}]).mm_items
+    return bool(items[0].offsets == [(5, 3)])
 
 
 @fails("PROCESSORS-03", "PROCESSORS-09", "PROCESSORS-10", "PROCESSORS-11", "PROCESSORS-12")
@@ -449,8 +450,13 @@ def shutting_down_runs_what_has_not_begun() -> bool:
     one = Background()
     begun: list[int] = []
     run = one.executor._executor.submit
+
+    def work(number: int) -> None:
+        time.sleep(0.02)
+        begun.append(number)
+
     for number in range(3):
-        run(lambda number=number: (time.sleep(0.02), begun.append(number)))
+        run(work, number)
     one.executor.shutdown()
     return begun == [0, 1, 2]
 

@@ -205,7 +205,7 @@ def _belongs(server: Any, name: str, kind: Modality) -> bool:
 def _item(made: Any) -> Item:
     """An item of SGLang's. What stands for rows of an encoder is marked by its format."""
     rows = made.feature if made.is_precomputed_embedding() else made.precomputed_embeddings
-    fields = {
+    fields: dict[str, Any] = {
         name: tuple(torch.as_tensor(value).flatten().tolist())
         for name, value in made.model_specific_data.items()
         if name.endswith("_grid_thw")

@@ -126,7 +126,10 @@ def verdict(engine: Any, data: bytes) -> str:
         return f"it ran into {type(error).__name__}"
     except Exception:
         return "refused"
-    return "read" if engine.encode_wire_v1(request) == data else "it read what it would write otherwise"
+    try:
+        return "read" if engine.encode_wire_v1(request) == data else "it read what it would write otherwise"
+    except Exception as error:
+        return f"it read what it cannot write ({type(error).__name__})"
 
 
 def memory_bytes(name: str) -> int:

@@ -3,12 +3,16 @@
 import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+import torch
 
 from conformance import known_failures
 from conformance.adapters import check_vllm, vllm_cpu
 from conformance.adapters import vllm as adapter
+from conformance.adapters import vllm_drafts as drafts
 from conformance.adapters import vllm_items as translate
+from conformance.adapters import vllm_processors as processors
 from conformance.adapters.vllm import VllmEngine
 from conformance.engine import METHODS, EngineNotLoaded
 from reference.items import Item, Modality, Span
@@ -63,3 +67,40 @@ def test_a_hash_of_the_caller_is_trusted_and_no_hash_is_refused() -> None:
     assert translate.identifier(Item(modality=Modality.IMAGE, identity=bytes(32), caller_hash=255)) == "00000000000000ff"
     with pytest.raises(ValueError, match="this one has none"):
         translate.identifier(Item(modality=Modality.IMAGE))
+
+
+def placed(modality: Modality, feature: object = None, **fields: object) -> Item:
+    return Item(modality=modality, feature=feature, fields=fields)
+
+
+PROCESSOR = SimpleNamespace(
+    image_token="<image>", video_token=None, tokenizer=SimpleNamespace(encode=lambda text, add_special_tokens: [*text.encode()])
+)
+
+
+def test_text_goes_in_as_text_and_ids_make_a_prompt_of_ids() -> None:
+    picture = placed(Modality.IMAGE)
+    assert processors._written(PROCESSOR, ["a ", picture]) == {"prompt": "a <image>"}
+    ids = np.array([300], dtype=np.int64)
+    assert processors._written(PROCESSOR, ["a", ids, picture]) == {"prompt_token_ids": [97, 300, *b"<image>"]}
+    assert processors._written(PROCESSOR, []) == {"prompt": ""}
+
+
+def test_a_medium_that_a_processor_has_no_token_for_has_no_text() -> None:
+    assert [processors._placeholder(PROCESSOR, placed(modality)) for modality in Modality] == ["<image>", "", ""]
+
+
+def test_the_frames_of_a_video_say_that_they_are_sampled() -> None:
+    frames = np.zeros((3, 2, 2, 3), dtype=np.uint8)
+    given, about = processors._medium(placed(Modality.VIDEO, frames, fps=2.0))
+    assert given is frames
+    assert about == {
+        "fps": 2.0, "total_num_frames": 3, "frames_indices": [0, 1, 2], "duration": 1.5, "do_sample_frames": False,
+    }  # fmt: skip
+    assert processors._medium(placed(Modality.AUDIO, [0.5], sampling_rate=8)) == ([0.5], 8)
+
+
+def test_positions_of_drafts_go_on_from_the_first_axis_until_the_model_ends() -> None:
+    moved = torch.zeros(2, dtype=torch.int64)
+    drafts._moved(positions_1d=torch.tensor([3, 7]), max_model_len=8, out_clamped_positions=moved)
+    assert moved.tolist() == [4, 0]

@@ -153,7 +153,7 @@ def _plain_tensor(tensor: torch.Tensor, path: str, limits: Limits) -> list[Any]:
     require(tensor.dtype in NAMES, f"{path}.dtype", "no tensor of this dtype travels")
     _check_shape(list(tensor.shape), tensor.dtype.itemsize, path, limits)
     flat = tensor.detach().resolve_conj().resolve_neg().cpu().reshape(-1).contiguous()
-    payload = memoryview(flat.view(torch.uint8).numpy()) if flat.numel() else b""
+    payload = flat.view(torch.uint8).numpy().data if flat.numel() else b""
     return ["tensor", NAMES[tensor.dtype], list(tensor.shape), payload]
 
 

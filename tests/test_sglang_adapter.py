@@ -5,7 +5,13 @@ import sys
 import pytest
 
 from conformance import known_failures
-from conformance.adapters import check_sglang, check_sglang_disaggregation, check_sglang_requests, sglang_cpu
+from conformance.adapters import (
+    check_sglang,
+    check_sglang_disaggregation,
+    check_sglang_parallel,
+    check_sglang_requests,
+    sglang_cpu,
+)
 from conformance.adapters import sglang as adapter
 from conformance.adapters import sglang_items as translate
 from conformance.adapters.sglang import SglangEngine
@@ -33,8 +39,8 @@ def test_the_engine_has_no_method_that_the_protocol_does_not_know() -> None:
 def test_every_known_failure_is_seen_without_the_suite_too() -> None:
     path = known_failures.shipped("sglang")
     assert path is not None
-    checks = (*check_sglang.CHECKS, *check_sglang_requests.CHECKS, *check_sglang_disaggregation.CHECKS)
-    seen = {id for requirements, _ in checks for id in requirements.split(", ")}
+    modules = (check_sglang, check_sglang_requests, check_sglang_parallel, check_sglang_disaggregation)
+    seen = {id for module in modules for requirements, _ in module.CHECKS for id in requirements.split(", ")}
     assert seen == set(known_failures.read(path, sglang_cpu.VERSION))
 
 

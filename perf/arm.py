@@ -1,0 +1,82 @@
+"""One arm of a comparison: a process that has an engine, and times calls of it when it is told to.
+
+    python -m perf.arm SPEC CORE
+
+speaks with `perf.gate` on standard input and output. SPEC names the engine as `--engine` does.
+"""
+
+import gc
+import hashlib
+import importlib
+import json
+import os
+import sys
+from pathlib import Path
+from time import perf_counter_ns, process_time_ns
+from typing import Any
+
+import torch
+
+from conformance.loading import load
+from conformance.remote.peer import Peer
+from conformance.remote.plain import to_plain
+from conformance.witness import capabilities
+from perf.sized import SIZED, Job
+
+STAGES = sorted(path.stem.removeprefix("test_") for path in Path(__file__).parent.glob("test_*.py"))
+"""The stages that have sized cases, each in a module of its own."""
+
+
+class Arm:
+    """What the gate can ask: object 0."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+        self._job: Job = lambda: None
+
+    def subjects(self, stages: list[str]) -> list[tuple[str, str]]:
+        """The cases of these stages that the engine can do: stage and name."""
+        for stage in stages:
+            importlib.import_module(f"perf.test_{stage}")
+        can = set(capabilities(self._engine))
+        return [(one.stage, name) for name, one in SIZED.items() if one.stage in stages and can.issuperset(one.needs)]
+
+    def prepare(self, stage: str, name: str) -> None:
+        """Prepare a case, and run it once."""
+        importlib.import_module(f"perf.test_{stage}")
+        self._job = SIZED[name].prepare(self._engine)
+        self._job()
+
+    def sample(self, calls: int) -> list[int]:
+        """The nanoseconds that so many calls take: on the wall, and of this process's time on the processor."""
+        job, nobody = self._job, None
+        gc.collect()
+        gc.disable()
+        wall, processor = perf_counter_ns(), process_time_ns()
+        for _ in range(calls):
+            nobody = job()
+        processor, wall = process_time_ns() - processor, perf_counter_ns() - wall
+        gc.enable()
+        del nobody
+        return [wall, processor]
+
+    def answer(self) -> str:
+        """What the case answers, as a digest. Objects that are no values count by their types."""
+        plain = to_plain(self._job(), lambda other: {"$": "mine", "type": type(other).__name__})
+        return hashlib.sha256(json.dumps(plain).encode()).hexdigest()
+
+
+def main(spec: str, core: str) -> None:
+    """Serve until the gate hangs up, on one core. What the engine prints goes to standard error."""
+    reading, writing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {int(core)})
+    torch.set_num_threads(1)
+    Peer(reading, writing, "a", lambda: "the gate has hung up", Arm(load(spec))).serve()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

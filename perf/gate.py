@@ -1,0 +1,272 @@
+"""Gates: is an engine slower than another one, stage by stage?
+
+    mmproof perf --engine ENGINE --against BASE [--stage STAGE] [--json FILE] [--plot FILE]
+
+A block starts three processes, pinned to one core: the base, the other engine, and the base once more. For each case they are
+timed in turns, ABCCBA and CBAABC, and `perf.verdict` says what five blocks amount to. A case that came out slower or unresolved
+is measured once more, with other processes. What both answer is compared in the same processes that are timed.
+
+ENGINE and BASE are named as for `mmproof run`. An engine in an environment of its own, such as the last release, is named by
+the command that runs `perf.arm` there: `worker:/old/bin/python -m perf.arm acme:Engine`.
+
+Exit status: 0 nothing is slower, 1 something is, 2 usage, 3 inconclusive: too little was measured, or resolved.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from conformance.loading import WORKER
+from conformance.remote.peer import PeerGone
+from conformance.remote.process import Worker
+from perf.arm import STAGES
+from perf.verdict import MARGIN, Block, Comparison, Round, Verdict, compare, is_red
+
+BLOCKS, ROUNDS, FEWEST_ROUNDS, WARM_UP = 5, 15, 5, 2
+SAMPLE_NS, BLOCK_NS = 5_000_000, 1_200_000_000
+UNRESOLVED = 0.2
+"""The share of cases without a verdict from which a whole comparison is inconclusive."""
+FINE, SLOWER, USAGE, INCONCLUSIVE = 0, 1, 2, 3
+ORDERS = ((0, 1, 2, 2, 1, 0), (2, 1, 0, 0, 1, 2))
+
+
+class CannotCompare(ValueError):
+    """There is nothing to compare, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """How a case ended. again: its second run, if there was one. same_answers: whether both engines answer alike.
+
+    base_ms: what one call takes with the base, on the clock that decides.
+    """
+
+    subject: str
+    stage: str
+    first: Comparison
+    again: Comparison | None
+    base_ms: float
+    same_answers: bool
+
+    @property
+    def verdict(self) -> Verdict:
+        """What counts: slower only if it was slower twice; the second run, if the first one had no verdict."""
+        if self.again is None or self.again.verdict is self.first.verdict:
+            return self.first.verdict
+        was_unresolved = self.first.verdict is Verdict.UNRESOLVED and self.again.verdict is not Verdict.SLOWER
+        return self.again.verdict if was_unresolved else Verdict.UNRESOLVED
+
+    @property
+    def is_red(self) -> bool:
+        return is_red(self.first.verdict, self.again.verdict if self.again else None)
+
+
+class Run(NamedTuple):
+    """What a case took in some blocks; what one call of the base takes; whether all arms answered alike."""
+
+    blocks: list[Block]
+    base_ms: float
+    same_answers: bool
+
+
+class Arms:
+    """Three processes: the base, the other engine, and the base once more."""
+
+    def __init__(self, base: str, other: str, seed: int) -> None:
+        core = min(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+        environment = {"PYTHONHASHSEED": str(seed + 1), "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        self._workers = [Worker(_command(spec, core), environment) for spec in (base, other, base)]
+
+    def ask(self, arm: int, method: str, *arguments: Any) -> Any:
+        return self._workers[arm].peer.call(0, method, arguments, {})
+
+    def stop(self) -> None:
+        for worker in self._workers:
+            worker.stop()
+
+    def common(self, stages: Sequence[str]) -> list[tuple[str, str]]:
+        """The cases of these stages that both engines can do, by stage and name."""
+        try:
+            base, other = (self.ask(arm, "subjects", list(stages)) for arm in (0, 1))
+        except PeerGone as gone:
+            raise CannotCompare(f"an engine could not be loaded: {gone}") from gone
+        return [one for one in base if one in other]
+
+    def block(self, stage: str, name: str) -> tuple[Block, list[str], float]:
+        """Time a case in turns: its rounds, what each arm answers, and the nanoseconds of one call of the base."""
+        for arm in range(3):
+            self.ask(arm, "prepare", stage, name)
+        once = max(1, min(self.ask(0, "sample", 1)[1] for _ in range(WARM_UP)))
+        calls = max(1, SAMPLE_NS // once)
+        rounds = max(FEWEST_ROUNDS, min(ROUNDS, BLOCK_NS // (6 * calls * once)))
+        for arm in range(3):
+            self.ask(arm, "sample", calls)
+        walls, processors = [], []
+        for number in range(rounds):
+            taken = [[0, 0], [0, 0], [0, 0]]
+            for arm in ORDERS[number % 2]:
+                wall, processor = self.ask(arm, "sample", calls)
+                taken[arm][0] += wall
+                taken[arm][1] += processor
+            walls.append(Round(*(max(1, one[0]) for one in taken)))
+            processors.append(Round(*(max(1, one[1]) for one in taken)))
+        answers = [self.ask(arm, "answer") for arm in range(3)]
+        return Block(processors, walls), answers, sum(one.base for one in processors) / (2 * calls * rounds)
+
+
+def _command(spec: str, core: int) -> str:
+    command = spec.removeprefix(WORKER) if spec.startswith(WORKER) else f"{sys.executable} -m perf.arm '{spec}'"
+    return f"{command} {core}"
+
+
+def measure(base: str, other: str, cases: Sequence[tuple[str, str]], blocks: int, seed: int, progress: Progress) -> list[Run]:
+    """Time cases in so many sets of processes."""
+    runs = [Run([], 0.0, True) for _ in cases]
+    task = progress.add_task("measuring again" if seed else "measuring", total=blocks * len(cases))
+    for number in range(blocks if cases else 0):
+        arms = Arms(base, other, seed + number)
+        try:
+            for place, case in enumerate(cases):
+                block, answers, once_ns = arms.block(*case)
+                before = runs[place]
+                runs[place] = Run([*before.blocks, block], once_ns / 1e6, before.same_answers and len(set(answers)) == 1)
+                progress.advance(task)
+        finally:
+            arms.stop()
+    return runs
+
+
+def gate(
+    base: str,
+    other: str,
+    *,
+    stages: Sequence[str] = STAGES,
+    names: Sequence[str] = (),
+    margin: float = MARGIN,
+    blocks: int = BLOCKS,
+) -> list[Finding]:
+    """Compare two engines on all cases that both can do. Raises CannotCompare."""
+    arms = Arms(base, other, 0)
+    try:
+        cases = [(stage, name) for stage, name in arms.common(stages) if not names or name in names]
+    finally:
+        arms.stop()
+    if not cases:
+        raise CannotCompare("there is no such case that both engines can do")
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        runs = measure(base, other, cases, blocks, 0, progress)
+        first = [compare(run.blocks, margin=margin) for run in runs]
+        doubtful = [n for n, one in enumerate(first) if one.verdict in (Verdict.SLOWER, Verdict.UNRESOLVED)]
+        once_more = measure(base, other, [cases[n] for n in doubtful], blocks, blocks, progress)
+    again = {n: compare(run.blocks, margin=margin) for n, run in zip(doubtful, once_more, strict=True)}
+    return [
+        Finding(name, stage, first[n], again.get(n), runs[n].base_ms, runs[n].same_answers)
+        for n, (stage, name) in enumerate(cases)
+    ]
+
+
+def exit_status(findings: Sequence[Finding]) -> int:
+    """1 if anything is slower; 3 if too few have a verdict."""
+    if any(one.is_red for one in findings):
+        return SLOWER
+    unresolved = sum(one.verdict is Verdict.UNRESOLVED for one in findings)
+    return INCONCLUSIVE if not findings or unresolved > UNRESOLVED * len(findings) else FINE
+
+
+def table(findings: Sequence[Finding]) -> Table:
+    """What was found, one case a line."""
+    made = Table("stage", "case", "base ms", "ratio", "95 %", "noise", "verdict", "", box=None, pad_edge=False)
+    for one in findings:
+        last = one.again or one.first
+        notes = [last.reason] if one.verdict is Verdict.UNRESOLVED and last.reason else []
+        notes += ["once only"] if one.verdict is Verdict.UNRESOLVED and not last.reason else []
+        notes += [] if one.same_answers else ["other answers"]
+        made.add_row(
+            one.stage, one.subject, f"{one.base_ms:.3f}", f"{last.ratio:.3f}", f"{last.low:.3f} to {last.high:.3f}",
+            f"{last.control - 1:+.1%}", f"[{COLOURS[one.verdict]}]{one.verdict}[/]", "; ".join(notes),
+        )  # fmt: skip
+    return made
+
+
+COLOURS = {Verdict.FASTER: "green", Verdict.SAME: "default", Verdict.SLOWER: "red", Verdict.UNRESOLVED: "yellow"}
+
+
+def as_json(base: str, other: str, margin: float, findings: Sequence[Finding]) -> dict[str, Any]:
+    """The comparison as plain data."""
+
+    def told(one: Comparison | None) -> dict[str, Any] | None:
+        return None if one is None else asdict(one)
+
+    rows = [
+        {
+            "stage": one.stage, "case": one.subject, "verdict": one.verdict, "base_ms": one.base_ms,
+            "same_answers": one.same_answers, "first": told(one.first), "again": told(one.again),
+        }
+        for one in findings
+    ]  # fmt: skip
+    return {"schema": 1, "engine": other, "against": base, "margin": margin, "status": exit_status(findings), "cases": rows}
+
+
+def plot(findings: Sequence[Finding], margin: float, path: Path) -> None:
+    """Ratios with their intervals, one case a line; the margin is shaded, and what the base differs from itself by is drawn."""
+    from matplotlib.figure import Figure  # type: ignore[import-not-found]  # only who wants a plot needs it
+
+    figure = Figure(figsize=(8, 1.2 + 0.28 * len(findings)), layout="constrained")
+    axes = figure.subplots()
+    axes.axvspan(1 / (1 + margin), 1 + margin, color="0.9")
+    for line, one in enumerate(reversed(findings)):
+        last = one.again or one.first
+        colour = {"default": "tab:blue", "yellow": "tab:orange"}.get(COLOURS[one.verdict], f"tab:{COLOURS[one.verdict]}")
+        axes.plot([last.low, last.high], [line, line], color=colour)
+        axes.plot([last.ratio], [line], "o", color=colour)
+        axes.plot([last.control], [line], "|", color="0.5")
+    axes.set_yticks(range(len(findings)), [f"{one.stage}: {one.subject}" for one in reversed(findings)], fontsize=7)
+    axes.set_xscale("log")
+    axes.set_xlabel("times as long as the base")
+    figure.savefig(path)
+
+
+def _known(stages: Sequence[str] | None) -> Sequence[str]:
+    if unknown := set(stages or ()) - set(STAGES):
+        raise CannotCompare(f"there are no cases of {', '.join(sorted(unknown))}; stages: {', '.join(STAGES)}")
+    return stages or STAGES
+
+
+def main(
+    engine: Annotated[str, typer.Option(help="The engine that must not be slower.")],
+    against: Annotated[str, typer.Option(help="The base.")] = "reference",
+    stage: Annotated[list[str] | None, typer.Option(help="Only this stage; may be repeated.")] = None,
+    case: Annotated[list[str] | None, typer.Option(help="Only this case; may be repeated.")] = None,
+    margin: Annotated[float, typer.Option(min=MARGIN, help="How much more is still the same.")] = MARGIN,
+    blocks: Annotated[int, typer.Option(min=3, help="How many sets of processes.")] = BLOCKS,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write the comparison as JSON.")] = None,
+    plot_file: Annotated[Path | None, typer.Option("--plot", help="Draw the ratios (needs matplotlib).")] = None,
+) -> None:
+    """Compare what an engine takes with what another one takes, and stop what is slower.
+
+    Exit status: 0 nothing is slower, 1 something is, 2 usage, 3 inconclusive.
+    """
+    try:
+        findings = gate(against, engine, stages=_known(stage), names=case or (), margin=margin, blocks=blocks)
+    except CannotCompare as reason:
+        Console(stderr=True).print(f"mmproof: {reason}", style="red", markup=False)
+        raise typer.Exit(USAGE) from None
+    Console().print(table(findings))
+    if json_file is not None:
+        json_file.write_text(json.dumps(as_json(against, engine, margin, findings), indent=2) + "\n", encoding="utf-8")
+    if plot_file is not None:
+        plot(findings, margin, plot_file)
+    raise typer.Exit(exit_status(findings))
+
+
+if __name__ == "__main__":
+    typer.run(main)

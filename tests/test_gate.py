@@ -1,0 +1,136 @@
+"""The gate around its statistics: what counts of two runs, exit statuses, and three real processes."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from perf import gate
+from perf.gate import Arms, CannotCompare, Finding, exit_status
+from perf.verdict import Block, Comparison, Round, Verdict
+
+SLOW = """
+from conformance.adapters.reference import ReferenceEngine
+
+class Slow(ReferenceEngine):
+    name = "slow"
+
+    @staticmethod
+    def sentinels(identity):
+        print("a line for people")
+        return [ReferenceEngine.sentinels(identity) for _ in range(4)][-1]
+"""
+
+
+def comparison(verdict: Verdict) -> Comparison:
+    return Comparison(verdict, 1.1, 1.05, 1.2, 1.0, "")
+
+
+def finding(first: Verdict, again: Verdict | None = None) -> Finding:
+    return Finding("a case", "a stage", comparison(first), again and comparison(again), 1.0, True)
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "verdict"),
+    [
+        (Verdict.SAME, None, Verdict.SAME),
+        (Verdict.SLOWER, Verdict.SLOWER, Verdict.SLOWER),
+        (Verdict.SLOWER, Verdict.SAME, Verdict.UNRESOLVED),
+        (Verdict.SLOWER, Verdict.FASTER, Verdict.UNRESOLVED),
+        (Verdict.UNRESOLVED, Verdict.SAME, Verdict.SAME),
+        (Verdict.UNRESOLVED, Verdict.SLOWER, Verdict.UNRESOLVED),
+        (Verdict.UNRESOLVED, Verdict.UNRESOLVED, Verdict.UNRESOLVED),
+    ],
+)
+def test_slower_counts_only_twice(first: Verdict, again: Verdict | None, verdict: Verdict) -> None:
+    assert finding(first, again).verdict is verdict
+
+
+def test_exit_statuses() -> None:
+    same, slower, unresolved = (
+        finding(Verdict.SAME),
+        finding(Verdict.SLOWER, Verdict.SLOWER),
+        finding(*[Verdict.UNRESOLVED] * 2),
+    )
+    assert exit_status([same, finding(Verdict.FASTER)]) == gate.FINE
+    assert exit_status([same] * 9 + [slower]) == gate.SLOWER
+    assert exit_status([same] * 4 + [unresolved]) == gate.FINE
+    assert exit_status([same] * 3 + [unresolved]) == gate.INCONCLUSIVE
+    assert exit_status([]) == gate.INCONCLUSIVE
+
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
+    """Processes that are played: `ratio` is how many times as long the other engine takes, by case."""
+    play = SimpleNamespace(ratio={"a": 1.0, "b": 1.0}, started=0, stopped=0)
+
+    class Played:
+        def __init__(self, base: str, other: str, seed: int) -> None:
+            play.started += 1
+
+        def common(self, stages: Any) -> list[tuple[str, str]]:
+            return [("merging", name) for name in play.ratio]
+
+        def block(self, stage: str, name: str) -> tuple[Block, list[str], float]:
+            rounds = [Round(100.0, 100.0 * play.ratio[name], 100.0)] * 5
+            return Block(rounds, rounds), ["x", "y" if name == "b" else "x", "x"], 2e6
+
+        def stop(self) -> None:
+            play.stopped += 1
+
+    monkeypatch.setattr(gate, "Arms", Played)
+    yield play
+    assert play.started == play.stopped
+
+
+def test_what_is_slower_is_measured_twice_and_told(played: SimpleNamespace, tmp_path: Path) -> None:
+    played.ratio["b"] = 1.2
+    findings = gate.gate("reference", "acme", margin=0.03)
+    assert [(one.subject, one.verdict, one.is_red, one.same_answers) for one in findings] == [
+        ("a", Verdict.SAME, False, True),
+        ("b", Verdict.SLOWER, True, False),
+    ]
+    assert played.started == 1 + 2 * gate.BLOCKS
+
+
+def test_the_command_ends_with_the_status_of_its_table(played: SimpleNamespace, tmp_path: Path) -> None:
+    import typer
+
+    app = typer.Typer()
+    app.command()(gate.main)
+    told = CliRunner().invoke(app, ["--engine", "acme", "--json", str(tmp_path / "told.json")])
+    assert told.exit_code == gate.FINE
+    assert "other answers" in told.output
+    written = json.loads((tmp_path / "told.json").read_text())
+    assert [one["first"]["verdict"] for one in written["cases"]] == ["SAME", "SAME"]
+    played.ratio["a"] = 1.5
+    assert CliRunner().invoke(app, ["--engine", "acme"]).exit_code == gate.SLOWER
+    assert CliRunner().invoke(app, ["--engine", "acme", "--stage", "nix"]).exit_code == gate.USAGE
+    played.ratio.clear()
+    assert CliRunner().invoke(app, ["--engine", "acme"]).exit_code == gate.USAGE
+
+
+def test_three_processes_take_turns(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    arms = Arms("reference", f"{tmp_path}/slow.py:Slow", 0)
+    try:
+        (case,) = [one for one in arms.common(["sentinels"]) if "sentinels" in one[1]][:1]
+        block, answers, once_ns = arms.block(*case)
+    finally:
+        arms.stop()
+    assert len(set(answers)) == 1
+    assert once_ns > 0
+    assert min(one.ratio for one in block.processor) > 1.5
+
+
+def test_an_engine_that_cannot_be_loaded_is_told() -> None:
+    arms = Arms("reference", "nix", 0)
+    try:
+        with pytest.raises(CannotCompare, match="no engine named 'nix'"):
+            arms.common(["sentinels"])
+    finally:
+        arms.stop()

@@ -1,4 +1,4 @@
-"""The command line: run, fuzz, faults, serve-reference, accept, list, quirks, explain, new-adapter.
+"""The command line: run, fuzz, perf, faults, serve-reference, accept, list, quirks, explain, new-adapter.
 
 What needs an engine or the rules themselves is imported by the commands that do, so that the others answer at once.
 """
@@ -143,6 +143,12 @@ def serve_reference(
     command += [] if chunk_length is None else ["--chunk-length", str(chunk_length)]
     command += [part for folder in media or () for part in ("--media", str(folder))]
     raise typer.Exit(subprocess.run(command, check=False).returncode)
+
+
+@app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def perf(context: typer.Context) -> None:
+    """Compare what two engines take, in turns, and stop what is slower (`mmproof perf --help`, `docs/gates.md`)."""
+    raise typer.Exit(subprocess.run([sys.executable, "-m", "perf.gate", *context.args], check=False).returncode)
 
 
 @app.command()

@@ -20,11 +20,22 @@ import torch
 from conformance.loading import load
 from conformance.remote.peer import Peer
 from conformance.remote.plain import to_plain
-from conformance.witness import capabilities
+from conformance.witness import Witness, capabilities
 from perf.sized import SIZED, Job
 
 STAGES = sorted(path.stem.removeprefix("test_") for path in Path(__file__).parent.glob("test_*.py"))
 """The stages that have sized cases, each in a module of its own."""
+
+
+class Asked:
+    """An engine as it is, with nothing between: cases may ask whether it can do something, and everything else."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+        self.can = Witness(engine).can
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
 
 
 class Arm:
@@ -44,7 +55,7 @@ class Arm:
     def prepare(self, stage: str, name: str) -> None:
         """Prepare a case, and run it once."""
         importlib.import_module(f"perf.test_{stage}")
-        self._job = SIZED[name].prepare(self._engine)
+        self._job = SIZED[name].prepare(Asked(self._engine))
         self._job()
 
     def sample(self, calls: int) -> list[int]:

@@ -16,7 +16,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -71,11 +71,17 @@ class Finding:
 
 
 class Run(NamedTuple):
-    """What a case took in some blocks; what one call of the base takes; whether all arms answered alike."""
+    """What a case took in some blocks; what one call of the base takes; whether all arms answered alike; what went wrong."""
 
     blocks: list[Block]
     base_ms: float
     same_answers: bool
+    fault: str = ""
+
+    def compared(self, margin: float) -> Comparison:
+        """What the blocks amount to."""
+        made = compare(self.blocks, margin=margin)
+        return replace(made, verdict=Verdict.UNRESOLVED, reason=self.fault) if self.fault else made
 
 
 class Arms:
@@ -136,10 +142,17 @@ def measure(base: str, other: str, cases: Sequence[tuple[str, str]], blocks: int
         arms = Arms(base, other, seed + number)
         try:
             for place, case in enumerate(cases):
-                block, answers, once_ns = arms.block(*case)
                 before = runs[place]
-                runs[place] = Run([*before.blocks, block], once_ns / 1e6, before.same_answers and len(set(answers)) == 1)
                 progress.advance(task)
+                try:
+                    block, answers, once_ns = arms.block(*case)
+                except Exception as error:  # an engine's, or the end of its process
+                    runs[place] = before._replace(fault=f"{type(error).__name__}: {error}"[:200])
+                    arms.stop()
+                    arms = Arms(base, other, seed + number)
+                    continue
+                same = before.same_answers and len(set(answers)) == 1
+                runs[place] = Run([*before.blocks, block], once_ns / 1e6, same, before.fault)
         finally:
             arms.stop()
     return runs
@@ -164,10 +177,10 @@ def gate(
         raise CannotCompare("there is no such case that both engines can do")
     with Progress(console=Console(stderr=True), transient=True) as progress:
         runs = measure(base, other, cases, blocks, 0, progress)
-        first = [compare(run.blocks, margin=margin) for run in runs]
+        first = [run.compared(margin) for run in runs]
         doubtful = [n for n, one in enumerate(first) if one.verdict in (Verdict.SLOWER, Verdict.UNRESOLVED)]
         once_more = measure(base, other, [cases[n] for n in doubtful], blocks, blocks, progress)
-    again = {n: compare(run.blocks, margin=margin) for n, run in zip(doubtful, once_more, strict=True)}
+    again = {n: run.compared(margin) for n, run in zip(doubtful, once_more, strict=True)}
     return [
         Finding(name, stage, first[n], again.get(n), runs[n].base_ms, runs[n].same_answers)
         for n, (stage, name) in enumerate(cases)

@@ -76,6 +76,8 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
             return [("merging", name) for name in play.ratio]
 
         def block(self, stage: str, name: str) -> tuple[Block, list[str], float]:
+            if not play.ratio[name]:
+                raise ValueError("no such kernel")
             rounds = [Round(100.0, 100.0 * play.ratio[name], 100.0)] * 5
             return Block(rounds, rounds), ["x", "y" if name == "b" else "x", "x"], 2e6
 
@@ -95,6 +97,13 @@ def test_what_is_slower_is_measured_twice_and_told(played: SimpleNamespace, tmp_
         ("b", Verdict.SLOWER, True, False),
     ]
     assert played.started == 1 + 2 * gate.BLOCKS
+
+
+def test_a_case_that_fails_has_no_verdict_and_says_why(played: SimpleNamespace) -> None:
+    played.ratio["a"] = 0.0
+    failed, fine = gate.gate("reference", "acme")
+    assert (failed.verdict, failed.first.reason) == (Verdict.UNRESOLVED, "ValueError: no such kernel")
+    assert fine.verdict is Verdict.SAME
 
 
 def test_the_command_ends_with_the_status_of_its_table(played: SimpleNamespace, tmp_path: Path) -> None:

@@ -184,3 +184,13 @@ def test_what_is_loaded_may_lie_elsewhere() -> None:
         lambda asked: list(map(encoded, asked)),
     )
     assert torch.equal(made, torch.cat(list(map(encoded, items))))
+
+
+def test_a_decode_that_is_ready_before_the_first_poll_is_met() -> None:
+    request = drawn("a", "..jj")
+    prefill, decode = PrefillSide(5.0), DecodeSide(5.0)
+    (ready,) = decode.expect(request, 0, 1000.0)
+    prefill.receive(ready)
+    prefill.poll(1000.0)
+    prefill.begin(request, 0, 1000.1)
+    assert prefill.store(0, 0, torch.zeros(4, 2))

@@ -17,6 +17,7 @@ its decode gets the media from the router and numbers positions anew. vLLM names
 
 import secrets
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 import torch
@@ -51,9 +52,12 @@ class _Room:
 
 @dataclass(slots=True, eq=False)
 class _Heard:
-    """What decodes have said of a room that is not open here. is_over: whether it was, and was aborted here."""
+    """What decodes have said of a room that is not open here. is_over: whether it was, and was aborted here.
 
-    since: float
+    since: the first poll after it. Messages bear no time, and a clock may begin anywhere.
+    """
+
+    since: float = inf
     ready: list[str] = field(default_factory=list)
     over: set[str] = field(default_factory=set)
     is_over: bool = False
@@ -65,7 +69,7 @@ class PrefillSide:
     def __init__(self, limit_s: float) -> None:
         if not limit_s > 0:
             raise ValueError(f"a room is open for a positive number of seconds, not {limit_s}")
-        self._limit_s, self._now = limit_s, 0.0
+        self._limit_s = limit_s
         self._rooms: dict[int, _Room] = {}
         self._heard: dict[int, _Heard] = {}
         self._closed: dict[int, Exception | None] = {}
@@ -77,8 +81,7 @@ class PrefillSide:
             raise ValueError(f"room {room} is open")
         if unknown := [number for number, item in enumerate(request.items) if item.identity is None]:
             raise ValueError(f"request {request.id}: items {unknown} have no identity, by which the other side knows them")
-        self._now = now
-        heard = self._heard.pop(room, _Heard(now))
+        heard = self._heard.pop(room, _Heard())
         one = self._rooms[room] = _Room(request, now, over=heard.over)
         for decode in heard.ready:
             self._meet(room, one, decode)
@@ -133,14 +136,15 @@ class PrefillSide:
         if one is None:
             return []
         self._close(room, Aborted(f"room {room} was aborted here"))
-        self._heard[room] = _Heard(self._now, is_over=True)
+        self._heard[room] = _Heard(is_over=True)
         return [_abort(room, decode) for decode in one.peers]
 
     def poll(self, now: float) -> dict[int, Exception | None]:
         """The rooms that were closed since the last poll."""
-        self._now = now
         for room in [room for room, one in self._rooms.items() if now - one.since > self._limit_s]:
             self._close(room, RoomTimeout(f"room {room} was open for {self._limit_s:g} s"))
+        for heard in self._heard.values():
+            heard.since = min(heard.since, now)
         for room in [room for room, heard in self._heard.items() if now - heard.since > self._limit_s]:
             del self._heard[room]
         closed, self._closed = self._closed, {}
@@ -152,7 +156,7 @@ class PrefillSide:
 
     def _hear(self, word: str, room: int, decode: str) -> list[bytes]:
         """Keep what is said of a room that is not open here, or no longer."""
-        heard = self._heard.setdefault(room, _Heard(self._now))
+        heard = self._heard.setdefault(room, _Heard())
         if word == "ready" and heard.is_over:
             return [_abort(room, decode)]
         if word == "ready":

@@ -189,7 +189,7 @@ def test_a_dead_process_fails_everybody_who_waits(nursery: Nursery, name: str, v
     os.kill(service.pids[victim], signal.SIGKILL)
     started = time.monotonic()
     for n in range(4):
-        with pytest.raises(ProcessLost, match=f"the process .* has ended|{victim}"):
+        with pytest.raises(RequestFailed):
             service.answer(f"{n}")
     assert time.monotonic() - started < 5
     with pytest.raises(ProcessLost):

@@ -78,13 +78,18 @@ class Traits:
     report_order: whether one report of a rank can overtake another on its way to the router ("any") or not ("kept").
     transports: the ways that the engine has from one process to another; others are not asked for.
     channel_readers: the most readers that one of its channels may have; None: any number.
-    bounded_channels: whether a channel bounds its room in shared memory, or the host alone does.
+    bounded_channels: whether a channel is opened with bounds of its own, of its room in shared memory first of all, or the
+        host alone bounds it.
+    wrapped_copies: the most copies in which a list with packets in it may be sent; None: any number. An engine that shares a
+        list before it wraps any of it has no more than one.
     signed_packets: whether what names a tensor in transport is refused unless this channel made it for this reader; where
         not, whoever can write to a reader is trusted.
     part_items: whether a part that an encoder is asked for may have several items of a request, or has one.
     repeated_parts: what becomes of a part that arrives a second time: it is dropped, or its request fails.
     rooms: who chooses the number of a room.
     carriers: the kinds of carriers that can be opened where the suite runs; others are not asked for.
+    caller_chooses: what of a live request its caller chooses, and not the engine: its id ("ids"), and which chunk of it a step
+        computes ("chunks"). Wrong choices of what an engine chooses itself are not asked for.
     profile: whose exact values the engine promises beside the core ("core": nobody's).
     """
 
@@ -114,11 +119,13 @@ class Traits:
     transports: tuple[str, ...] = TRANSPORTS
     channel_readers: int | None = None
     bounded_channels: bool = True
+    wrapped_copies: int | None = None
     signed_packets: bool = True
     part_items: Literal["ranges", "one"] = "ranges"
     repeated_parts: Literal["drop", "fail"] = "drop"
     rooms: Literal["caller", "engine"] = "caller"
     carriers: tuple[str, ...] = ("memory",)
+    caller_chooses: tuple[str, ...] = ("ids", "chunks")
     profile: Profile = Profile.CORE
 
 
@@ -163,7 +170,7 @@ METHODS = [name for stage in Engine.__bases__ for name, member in vars(stage).it
 
 
 def families(method: str, traits: Traits) -> tuple[str, ...]:
-    """The families of models, or the policies, for which an engine with these traits has a form of this method.
+    """The families of models, the policies, or the choices, for which an engine with these traits has a form of this method.
 
     None if it has one form for all.
     """
@@ -173,6 +180,7 @@ def families(method: str, traits: Traits) -> tuple[str, ...]:
         "process": traits.processed_families,
         "bind_output": traits.bound_families,
         "positions": traits.numbered_families,
+        "open_lifecycle": traits.caller_chooses,
         "open_router": tuple(policy.replace(" ", "-") for policy in traits.routing_policies),
     }
     return named.get(method, ())

@@ -129,8 +129,12 @@ def usable(engine: Engine) -> tuple[str, ...]:
 
 def several(engine: Engine, readers: int) -> int:
     """So many readers, or as many as a channel of the engine may have."""
-    most = engine.traits.channel_readers
-    return readers if most is None else min(readers, most)
+    return at_most(engine.traits.channel_readers, readers)
+
+
+def at_most(most: int | None, count: int) -> int:
+    """So many, or as many as there may be."""
+    return count if most is None else min(count, most)
 
 
 def told(reader: Reader, packet: bytes) -> list[str]:

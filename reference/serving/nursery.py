@@ -186,7 +186,8 @@ def _end_with(lifeline: int) -> None:
 
 
 def _report(report: Mapping[str, Any]) -> None:
-    os.write(1, json.dumps(report).encode() + b"\n")
+    with suppress(BrokenPipeError):  # nobody listens any more: the orders end, too, and then everything is cleared away
+        os.write(1, json.dumps(report).encode() + b"\n")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ import zlib
 from collections import Counter
 from functools import partial
 from importlib import import_module
-from inspect import signature
 from multiprocessing import resource_tracker
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -627,39 +626,11 @@ def zeros_in_half_precision() -> bool:
     return mask.tolist()[0] is False
 
 
-@fails("LIFECYCLE-24")
-def one_hash_and_two_lengths() -> bool:
-    """A request whose picture is known with another number of embeddings fails, though its own are right."""
-    one, short, long = scheduler(9), request(feature(0, 2)), request(feature(0, 3), id="b")
-    chosen, *_, twice = one._try_schedule_encoder_inputs(short, 0, 4, 9)
-    one._allocate_encoder_inputs(short, chosen, twice)
-    one._try_schedule_encoder_inputs(long, 0, 4, 9)
-    return bool(one.encoder_cache_mismatch_reqs == {"b"})
-
-
 @fails("LIFECYCLE-26", "LIFECYCLE-32", "LIFECYCLE-37")
 def one_request_fails_all() -> bool:
     """Rows of a whole step are merged at once: a request that lacks some is an error of all; a single row is put to all."""
     lacking = error(lambda: merged([column(1.0, 2.0), column(3.0, 4.0, 5.0)], [True] * 6))
     return lacking == "ValueError" and merged([column(1.0)], [True, True]) == [[1.0], [1.0]]
-
-
-@fails("LIFECYCLE-36")
-def an_id_twice() -> bool:
-    """A second request with an id is an assertion of the scheduler."""
-    owner = named("v1.core.sched.scheduler:Scheduler")
-    one = owner.__new__(owner)
-    one.requests = {"a": request()}
-    return error(lambda: one.add_request(request())) == "AssertionError"
-
-
-@fails("LIFECYCLE-38")
-def chunks_that_nobody_asks_for() -> bool:
-    """Steps are planned by the scheduler, and nobody can ask for one: neither it nor the worker looks where one begins."""
-    planned = signature(named("v1.core.sched.scheduler:Scheduler").schedule).parameters
-    one, again = scheduler(9), request(feature(0, 2))
-    again.num_computed_tokens = 4
-    return [*planned] == ["self", "throttle_prefills"] and one._try_schedule_encoder_inputs(again, 0, 4, 9)[:2] == ([0], 4)
 
 
 @fails("ENCODING-28", "ENCODING-29")

@@ -55,6 +55,7 @@ class VllmEngine(parallel.Parallel):
         routing_policies=parallel.POLICIES,
         report_order="kept",
         transports=("shared_memory", "inline"),
+        caller_chooses=(),
         profile=Profile.CORE,
     )
 

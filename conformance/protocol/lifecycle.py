@@ -61,8 +61,9 @@ class LiveRequests(Protocol):
         finished turn had, too, come without feature and embedding: the session has kept them.
         triples: the M-RoPE positions int64 [3, n] of the prompt, or None.
 
-        Raises ValueError for the id of a request that is alive, and keeps nothing of what it refuses. It may refuse an
-        embedding that has not one row for each position of its item, or fail that request in its first step.
+        Raises ValueError for the id of a request that is alive, and keeps nothing of what it refuses. An engine that makes
+        an id of its own for each request says so in the trait `caller_chooses`, and is not given one twice. It may refuse
+        an embedding that has not one row for each position of its item, or fail that request in its first step.
         """
 
     @returns(rows_or_error_by_id)
@@ -73,9 +74,10 @@ class LiveRequests(Protocol):
         gives. Prompt and reply count as one sequence. The first chunk after `admit` or `retract` begins behind a prefix
         that some cache has kept, which may be empty; each further one begins where the last one ended.
 
-        A request that cannot be computed has an exception in its place, and has ended; the others are computed. Raises
-        ValueError, and computes nothing, for a request that is not alive, a chunk that begins elsewhere, and one that
-        ends behind the last token.
+        A request that cannot be computed has an exception in its place, and has ended; the others are computed. So may one
+        with an identity that is known with another token count, see the trait `length_conflicts`. Raises ValueError, and
+        computes nothing, for a request that is not alive, a chunk that begins elsewhere, and one that ends behind the last
+        token. Where the engine plans its steps, and no caller can ask for one (`caller_chooses`), such chunks are not given.
         """
 
     @returns(answer.nothing)

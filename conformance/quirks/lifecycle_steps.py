@@ -1,12 +1,13 @@
 """Ways in which engines have mixed up the requests of one step."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 
 from conformance.quirk import quirk
 from conformance.quirks.lifecycle import Answers, in_chunk
-from reference.items import Chunk
+from reference.items import Chunk, Request
 from reference.lifecycle.requests import LiveRequests
 
 
@@ -42,3 +43,21 @@ class ShortBuffer(LiveRequests):
                 if lost > 0:
                     answers[id] = torch.cat([rows[: len(rows) - lost], torch.zeros_like(rows[:lost])])
         return answers
+
+
+@quirk("rows-by-identity-alone", replaces="open_lifecycle", bugs=("L10",), caught_by=("LIFECYCLE-39",))
+class RowsByIdentityAlone(LiveRequests):
+    """Who comes with a known identity is given the rows of the first that had it, however many these are."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.counts: dict[Any, int] = {}
+
+    def _entered(self, request: Request, chunk: Chunk, rows: torch.Tensor | Exception) -> torch.Tensor | Exception:
+        entered = super()._entered(request, chunk, rows)
+        for item in request.items:
+            known = self.counts.setdefault(item.identity, item.token_count)
+            places = [p - chunk.prefix for span in item.spans for p in range(span.first, span.stop)][known:]
+            if isinstance(entered, torch.Tensor):
+                entered[[place for place in places if 0 <= place < chunk.length]] = 0
+        return entered

@@ -85,9 +85,27 @@ SHARING = {
                                "retract c", "step c 4", "finish c"),
     "twice-in-the-one-that-ends": script({"a": ".ii.jj.", "b": "ii."}, "admit a", "admit b", "step a 7", "finish a", "step b 3",
                                          "retract b", "step b 3", "finish b", numbers=TWICE),
-    "the-same-in-another-length": script({"a": ".ii.", "b": ".iii."}, "admit a", "admit b", "step a 4 b 5", "finish a",
-                                         "retract b", "step b 5", "finish b"),
 }  # fmt: skip
+
+
+class Lengths(NamedTuple):
+    """Requests whose media have one identity and other lengths: what is done where each is encoded, and where `b` may fail."""
+
+    encode: Script
+    fail: Script
+
+
+_TWO_LENGTHS = {"a": ".ii.", "b": ".iii."}
+LENGTHS = {
+    "in-one-step": Lengths(
+        script(_TWO_LENGTHS, "admit a", "admit b", "step a 4 b 5", "finish a", "retract b", "step b 5", "finish b"),
+        script(_TWO_LENGTHS, "admit a", "admit b", "step a 4 b 5", "finish a", "abort b"),
+    ),
+    "one-behind-the-other": Lengths(
+        script(_TWO_LENGTHS, "admit a", "step a 2", "admit b", "step b 5", "step a 2", "finish b", "finish a", cache_rows=9),
+        script(_TWO_LENGTHS, "admit a", "step a 2", "admit b", "step b 5", "step a 2", "abort b", "finish a", cache_rows=9),
+    ),
+}
 SESSIONS = {
     "two-turns": script(SESSION, "admit a s", "step a 5", "finish a", "admit b s", "step b 10", "finish b", "close s"),
     "a-turn-is-retracted": script(SESSION, "admit a s", "step a 5", "reply a 2", "step a 2", "finish a", "admit b s",

@@ -16,7 +16,7 @@ from conformance.oracles import positions as positions_oracle
 from conformance.oracles.lifecycle import ROW_BYTES, TABLE, PlainRequests, Script, drawn, play, weigh
 from conformance.requirement import SHOULD, requirement
 from conformance.suite import lifecycle_cases as cases
-from conformance.suite.lifecycle_cases import Refusal, Replies
+from conformance.suite.lifecycle_cases import Lengths, Refusal, Replies
 from conformance.world.doubles import CountingEncoder, Encoders, precomputed
 from conformance.world.mrope import QWEN2_VL
 from conformance.world.mrope import Script as Prompt
@@ -201,9 +201,12 @@ def test_positions_follow_the_tokens(engine: Engine, case: Replies) -> None:
         equal(requests.positions("a").T, positions_oracle.extended(table, length).T, "the positions after a retraction")
 
 
-@requirement("LIFECYCLE-36", needs=requests_with("admit", "step", "held_bytes"), cases=cases.SECOND)
+@requirement("LIFECYCLE-36", needs=requests_with("admit", "step", "held_bytes"), cases=cases.SECOND, family=lambda case: "ids")
 def test_an_id_is_taken_once(engine: Engine, case: Request) -> None:
-    """A request with the id of one that is alive MUST be refused, and MUST leave that one and the bytes held as they were."""
+    """A request with the id of one that is alive MUST be refused, and MUST leave that one and the bytes held as they were.
+
+    An engine that makes an id of its own for each request (the trait `caller_chooses`) is not asked.
+    """
     requests, first = opened(engine), drawn("a", ".kk.ii")
     requests.admit(first, None, None)
     before = requests.held_bytes()
@@ -239,9 +242,18 @@ def test_an_embedding_of_another_length_ends_its_request(engine: Engine, case: i
     equal(requests.held_bytes(), plain.held_bytes(), "the bytes held beside a request that failed")
 
 
-@requirement("LIFECYCLE-38", level=SHOULD, needs=requests_with("admit", "step"), cases=cases.WRONG_STEPS)
+@requirement(
+    "LIFECYCLE-38",
+    level=SHOULD,
+    needs=requests_with("admit", "step"),
+    cases=cases.WRONG_STEPS,
+    family=lambda case: "chunks",
+)
 def test_a_step_goes_on_where_the_last_one_ended(engine: Engine, case: Refusal) -> None:
-    """A step that leaves positions out, repeats some, or asks for more than there are SHOULD be refused as a whole."""
+    """A step that leaves positions out, repeats some, or asks for more than there are SHOULD be refused as a whole.
+
+    An engine that plans its steps itself (the trait `caller_chooses`) is not asked.
+    """
     requests, plain = opened(engine), PlainRequests()
     play(requests, case.script)
     play(plain, case.script)
@@ -250,6 +262,33 @@ def test_a_step_goes_on_where_the_last_one_ended(engine: Engine, case: Refusal) 
     observed, expected = requests.step(rest), plain.step(rest)
     equal(observed["a"], expected["a"], "the rows of a", where="position {} of the chunk".format)
     equal(observed["b"], expected["b"], "the rows of b", where="position {} of the chunk".format)
+
+
+def all_served(observed: list[Any], expected: list[Any]) -> list[Any]:
+    return expected
+
+
+def all_but_b(observed: list[Any], expected: list[Any]) -> list[Any]:
+    """What is right where b may have an error."""
+    steps = [one if isinstance(one, dict) else {} for one in observed]
+    return [
+        right and {**right, **{id: one for id, one in step.items() if (id, one) == ("b", "error")}}
+        for step, right in zip(steps, expected, strict=True)
+    ]
+
+
+MAY = {"encode": all_served, "fail": all_but_b}
+
+
+@requirement("LIFECYCLE-39", needs=ABORTS, cases=cases.LENGTHS, bugs=("L10",))
+def test_one_identity_in_two_lengths_is_not_one_medium(engine: Engine, case: Lengths) -> None:
+    """A medium whose identity is known with another token count MUST NOT be given rows of that count, or disturb others.
+
+    It is encoded like any other, or its request fails where `Traits.length_conflicts` says so.
+    """
+    script: Script = getattr(case, engine.traits.length_conflicts)
+    observed, right = play(opened(engine, script.cache_rows), script), play(PlainRequests(), script)
+    equal(observed, MAY[engine.traits.length_conflicts](observed, right), "what enters the model", where=script.where)
 
 
 def wide_positions(request: Request) -> np.ndarray:

@@ -19,6 +19,7 @@ from conformance.protocol.disaggregation import Disaggregation
 from conformance.protocol.encoder_cache import EncoderCaches
 from conformance.protocol.encoding import Encoding
 from conformance.protocol.identity import Identity
+from conformance.protocol.kernels import Kernels
 from conformance.protocol.lifecycle import Lifecycle
 from conformance.protocol.media import Media
 from conformance.protocol.merging import Merging
@@ -151,6 +152,7 @@ class Engine(
     Lifecycle,
     Parallel,
     Disaggregation,
+    Kernels,
     Pipeline,
     Protocol,
 ):

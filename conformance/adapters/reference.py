@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from PIL.Image import Image
 
@@ -37,7 +38,10 @@ from reference.disaggregation import encoder_side as _encoder_side
 from reference.disaggregation import prefill_side as _prefill_side
 from reference.disaggregation import receiver as _receiver
 from reference.encoder_cache import EncoderCache as _EncoderCache
-from reference.items import Chunk, Item
+from reference.items import Chunk, Item, Span
+from reference.kernels import hashing as _hashing
+from reference.kernels import masks as _masks
+from reference.kernels import rows as _rows
 from reference.lifecycle import requests as _requests
 from reference.lifecycle import turns as _turns
 from reference.media import audio as _audio
@@ -222,6 +226,39 @@ class ReferenceEngine:
     open_prefill_side = staticmethod(_prefill_side.PrefillSide)
     open_decode_side = staticmethod(_decode_side.DecodeSide)
     open_carrier = staticmethod(_carriers.open_carrier)
+
+    # kernels
+    @staticmethod
+    def word_hash(tensor: torch.Tensor) -> int:
+        """`reference.kernels.hashing.word_hash`, and not how it was computed."""
+        return _hashing.word_hash(tensor).value
+
+    @staticmethod
+    def content_digest(tensor: torch.Tensor) -> bytes:
+        """`reference.kernels.hashing.content_digest`."""
+        return _hashing.content_digest(tensor).value
+
+    @staticmethod
+    def placeholder_mask(input_ids: torch.Tensor, sentinels: torch.Tensor) -> torch.Tensor:
+        """`reference.kernels.masks.placeholder_mask`."""
+        return _masks.placeholder_mask(input_ids, sentinels).value
+
+    @staticmethod
+    def span_mask(spans: Sequence[Span], chunk: Chunk) -> torch.Tensor:
+        """`reference.kernels.masks.span_mask` on a CPU."""
+        return _masks.span_mask(spans, chunk).value
+
+    @staticmethod
+    def scatter_rows(destination: torch.Tensor, mask: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        """`reference.kernels.rows.scatter_rows`."""
+        return _rows.scatter_rows(destination, mask, rows).value
+
+    @staticmethod
+    def fused_merge(
+        input_ids: torch.Tensor, spans: Sequence[Span], rows: torch.Tensor, table: torch.Tensor, chunk: Chunk
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """`reference.kernels.rows.fused_merge`."""
+        return _rows.fused_merge(input_ids, spans, rows, table, chunk).value
 
     # pipeline
     @staticmethod

@@ -1,6 +1,5 @@
 """KERNELS: the operations that engines move onto a GPU, each by itself."""
 
-
 import torch
 
 from conformance.cases import Exact, Pair
@@ -112,6 +111,12 @@ def test_the_digest_is_computed_where_the_tensor_lies(engine: Engine, case: torc
         same(engine.content_digest(case), expected, "the digests under two default devices")
 
 
+@requirement("KERNELS-23", needs="content_digest", cases={"no-memory": cases.NOWHERE}, bugs=("H20",))
+def test_a_tensor_without_memory_has_no_digest(engine: Engine, case: torch.Tensor) -> None:
+    """A tensor whose memory the kernel cannot read MUST be refused, and MUST NOT be digested as what lies elsewhere."""
+    refuses(lambda: engine.content_digest(case), "a tensor without memory")
+
+
 @requirement(
     "KERNELS-10",
     needs="placeholder_mask",
@@ -147,6 +152,19 @@ def test_the_mask_is_true_at_sentinels(engine: Engine, case: Ids) -> None:
 def test_ids_are_compared_in_64_bits(engine: Engine, case: Ids) -> None:
     """Ids and sentinels MUST be compared in 64 bits, also where ids come in 32."""
     equal(engine.placeholder_mask(*case), oracle.mask(*case), "the mask")
+
+
+@requirement(
+    "KERNELS-24",
+    needs="placeholder_mask",
+    cases={"some": cases.ids([1, FAR, 2], [FAR]), "no-sentinels": cases.ids([1, 2], []), "no-ids": cases.ids([], [FAR])},
+    bugs=("H20",),
+)
+def test_the_mask_is_made_where_the_ids_lie(engine: Engine, case: Ids) -> None:
+    """The mask MUST be computed on the device of the ids, whatever device is the default one."""
+    with cases.elsewhere():
+        observed = engine.placeholder_mask(*case)
+    equal(observed, oracle.mask(*case), "the mask")
 
 
 @requirement(

@@ -16,17 +16,23 @@ from reference.items import Item, Modality, Span
 
 PLACEHOLDERS = {
     "gemma3": {"image": "<start_of_image>"},
-    "internvl": {"image": "<IMG_CONTEXT>"},
+    "internvl": {"image": "<IMG_CONTEXT>", "video": "<video>"},
     "pixtral": {"image": "[IMG]"},
     "llava": {"image": "<image>"},
     "idefics3": {"image": "<image>"},
+    "smolvlm": {"image": "<image>", "video": "<video>"},
     "llava_onevision": {"image": "<image>", "video": "<video>"},
     "qwen2_audio": {"audio": "<|AUDIO|>"},
     **{family: {"image": "<|image_pad|>", "video": "<|video_pad|>"} for family in ("qwen2_vl", "qwen2_5_vl", "qwen3_vl")},
 }
 """What stands for a medium in a prompt."""
 
-FILLING = {**PLACEHOLDERS, "gemma3": {"image": "<image_soft_token>"}}
+FILLING = {
+    **PLACEHOLDERS,
+    "gemma3": {"image": "<image_soft_token>"},
+    "internvl": dict.fromkeys(("image", "video"), "<IMG_CONTEXT>"),
+    "smolvlm": dict.fromkeys(("image", "video"), "<image>"),
+}
 """What fills its places when it is expanded."""
 
 ROWS = {"image": "pixel_values", "video": "pixel_values_videos", "audio": "input_features"}
@@ -92,8 +98,9 @@ def spans(case: Prompt) -> list[tuple[Span, ...]]:
 
 
 def rows(family: str, name: str) -> torch.Tensor:
-    """The rows of one medium, without leading dimensions of length 1."""
-    return squeezed(alone(family, name)[ROWS[kind(name)]])
+    """The rows of one medium, without leading dimensions of length 1; a video may be rows of pictures."""
+    made = alone(family, name)
+    return squeezed(made[ROWS[kind(name)] if ROWS[kind(name)] in made else "pixel_values"])
 
 
 def squeezed(value: Any) -> torch.Tensor:

@@ -36,8 +36,8 @@ def processed(value: Any) -> tuple[NDArray[np.int64], tuple[Item, ...]]:
 
 
 FAMILIES = (
-    "qwen2_vl", "qwen2_5_vl", "qwen3_vl", "llava", "llava_onevision", "internvl", "gemma3", "idefics3", "pixtral",
-    "qwen2_audio",
+    "qwen2_vl", "qwen2_5_vl", "qwen3_vl", "llava", "llava_onevision", "internvl", "gemma3", "idefics3", "smolvlm",
+    "pixtral", "qwen2_audio",
 )  # fmt: skip
 """transformers' `model_type` of the models whose prompts the suite knows."""
 
@@ -51,7 +51,8 @@ class Processors(Protocol):
 
     The spans of an item are the positions that its encoder fills (see `Planning`). Its `feature` is what the processor
     returns of rows for this medium alone: `pixel_values`, `pixel_values_videos` or `input_features`, without padding;
-    leading dimensions of length 1 do not matter. Grids are fields, a tuple of three ints: `image_grid_thw`,
+    leading dimensions of length 1 do not matter. The frames of a video for InternVL or SmolVLM are pictures of one tile, with
+    text between them: it has a span for each frame, filled with the token of pictures, and `pixel_values`. Grids are fields, a tuple of three ints: `image_grid_thw`,
     `video_grid_thw`. Items have identities. Other fields are free.
     """
 
@@ -87,7 +88,8 @@ class Processors(Protocol):
 
         input_ids: int64 [n]. output: what the processor returned beside them for all media of the prompt, pictures given
         as a flat list; or, in place of the rows, `image_embeds`, `video_embeds` or `audio_embeds`, for each medium a
-        tensor [tokens, hidden] from the encoder, which its item carries as `embedding`.
+        tensor [tokens, hidden] from the encoder, which its item carries as `embedding`. Videos of InternVL and SmolVLM are
+        not among them, for nothing tells their frames from pictures.
 
         Raises ValueError unless the placeholders in the ids are, medium by medium, those of the output.
         """

@@ -29,7 +29,9 @@ from reference.items import Item, MropeLayout, Span
 
 PICTURE_FAMILIES = tuple(family for family in ARCHITECTURES if family != "qwen2_audio")
 QWEN = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl")
-VIDEO_FAMILIES = (*QWEN, "llava_onevision")
+FRAME_FAMILIES = ("internvl", "smolvlm")
+"""Those that show the frames of a video as pictures, each behind a text of its own."""
+VIDEO_FAMILIES = (*QWEN, "llava_onevision", *FRAME_FAMILIES)
 
 
 def each(families: tuple[str, ...], text: str, suffix: str = "") -> dict[str, Prompt]:
@@ -66,6 +68,16 @@ PROMPTS = {
     "llava-onevision-video": Prompt("llava_onevision", "What happens? {clip} And {eye}?"),
     "qwen2-audio-short": marked("qwen2_audio", "{beep}"),
 }
+FILMS = {
+    **each(FRAME_FAMILIES, "What happens? {clip} And {eye}?", "-video"),
+    **each(FRAME_FAMILIES, "{clip}{clip}", "-videos"),
+    **each(FRAME_FAMILIES, "{eye}{flash}{cup}", "-video-between-pictures"),
+}
+"""Videos whose frames are pictures to whoever sees but the expanded prompt."""
+
+RAW = {**PROMPTS, **FILMS}
+"""All prompts that a processor takes."""
+
 TEXTS = {
     **each(tuple(ARCHITECTURES), "There is nothing to see."),
     **each(("qwen2_vl", "gemma3", "idefics3", "qwen2_audio"), "", "-empty"),

@@ -15,7 +15,7 @@ from conformance.requirement import SHOULD, requirement
 from conformance.suite.processors_cases import (
     MODULES,
     PICTURE_FAMILIES,
-    PROMPTS,
+    RAW,
     TEXTS,
     TYPED,
     VIDEO_FAMILIES,
@@ -61,7 +61,7 @@ def bind(engine: Engine, case: Prompt, output: Any = None) -> Any:
 @requirement(
     "PROCESSORS-01",
     needs="process",
-    cases={name: known(oracle.ids, case) for name, case in PROMPTS.items()},
+    cases={name: known(oracle.ids, case) for name, case in RAW.items()},
     bugs=("O07", "O08", "preexpanded-double-expansion"),
     family=family_of,
 )
@@ -73,7 +73,7 @@ def test_a_prompt_is_expanded_as_its_owner_would(engine: Engine, case: Known) ->
 @requirement(
     "PROCESSORS-02",
     needs="process",
-    cases={name: known(oracle.spans, case) for name, case in PROMPTS.items()},
+    cases={name: known(oracle.spans, case) for name, case in RAW.items()},
     bugs=("O05", "target-not-at-start"),
     family=family_of,
 )
@@ -82,7 +82,7 @@ def test_each_medium_stands_where_its_part_stands(engine: Engine, case: Known) -
     equal(oracle.where(ask(engine, case.prompt)[1]), case.expected(), "the spans", where="item {}".format)
 
 
-@requirement("PROCESSORS-03", needs="process", cases=PROMPTS, bugs=("REG3", "XL1"), family=family_of)
+@requirement("PROCESSORS-03", needs="process", cases=RAW, bugs=("REG3", "XL1"), family=family_of)
 def test_each_medium_has_the_rows_that_it_has_alone(engine: Engine, case: Prompt) -> None:
     """The rows of each medium MUST be, bit for bit, those that the owner's processor gives for it alone."""
     _, items = ask(engine, case)
@@ -91,7 +91,7 @@ def test_each_medium_has_the_rows_that_it_has_alone(engine: Engine, case: Prompt
         equal(oracle.squeezed(item.feature), oracle.rows(case.family, name), f"the rows of {name}", where="row {}".format)
 
 
-@requirement("PROCESSORS-04", needs="process", cases=PROMPTS, bugs=("O07",), family=family_of)
+@requirement("PROCESSORS-04", needs="process", cases=RAW, bugs=("O07",), family=family_of)
 def test_ids_go_in_and_come_out(engine: Engine, case: Prompt) -> None:
     """A prompt whose text is given as ids MUST come out as the same prompt given as text does, and every id of it survive."""
     ids, items = engine.process(ARCHITECTURES[case.family], processor(case.family), id_parts(case))
@@ -216,7 +216,7 @@ def test_a_medium_without_content_is_refused(engine: Engine, case: Prompt) -> No
 
 
 UNFIT = {
-    **each(tuple(family for family in ARCHITECTURES if family not in (*VIDEO_FAMILIES, "internvl")), "{clip}", "-video"),
+    **each(tuple(family for family in ARCHITECTURES if family not in VIDEO_FAMILIES), "{clip}", "-video"),
     **each(PICTURE_FAMILIES, "{tone}", "-audio"),
     "qwen2-audio-picture": marked("qwen2_audio", "{eye}"),
 }

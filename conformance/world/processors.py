@@ -42,12 +42,14 @@ ARCHITECTURES = {
     "internvl": "InternVLForConditionalGeneration",
     "gemma3": "Gemma3ForConditionalGeneration",
     "idefics3": "Idefics3ForConditionalGeneration",
+    "smolvlm": "SmolVLMForConditionalGeneration",
     "pixtral": "PixtralForConditionalGeneration",
     "qwen2_audio": "Qwen2AudioForConditionalGeneration",
 }
 """The families that the suite shows, by `model_type`, and the architecture that a checkpoint of each states."""
 
 _QWEN = {"patch_size": 14, "merge_size": 2, "temporal_patch_size": 2, "min_pixels": 28**2, "max_pixels": 16 * 28**2}
+_IDEFICS = {"longest_edge": 84, "max_image_size": 28, "image_seq_len": 4, "do_image_splitting": True}
 _PINPOINTS = [[28, 56], [56, 28], [56, 56], [28, 84], [84, 28]]
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
@@ -63,7 +65,8 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     },
     "internvl": {"image_size": 28, "min_patches": 1, "max_patches": 4, "image_seq_length": 4},
     "gemma3": GEMMA3.but(image_seq_length=4).settings,
-    "idefics3": {"longest_edge": 84, "max_image_size": 28, "image_seq_len": 4, "do_image_splitting": True},
+    "idefics3": _IDEFICS,
+    "smolvlm": _IDEFICS,
     "pixtral": {"longest_edge": 64, "patch_size": 16, "spatial_merge_size": 1},
     "qwen2_audio": {"sampling_rate": 16_000, "hop_length": 160, "chunk_length": 1},
 }  # fmt: skip
@@ -217,6 +220,12 @@ def _idefics3(library: Any) -> Any:
     return library.Idefics3Processor(pictures, tokenizer({}), image_seq_len=4)
 
 
+def _smolvlm(library: Any) -> Any:
+    size = {"size": {"longest_edge": 84}, "max_image_size": {"longest_edge": 28}}
+    films = library.SmolVLMVideoProcessor(**size, do_sample_frames=False)
+    return library.SmolVLMProcessor(library.SmolVLMImageProcessorPil(**size), tokenizer({}), films, image_seq_len=4)
+
+
 def _pixtral(library: Any) -> Any:
     pictures = library.PixtralImageProcessorPil(size={"longest_edge": 64}, patch_size={"height": 16, "width": 16})
     return library.PixtralProcessor(pictures, tokenizer({}), patch_size=16, spatial_merge_size=1)
@@ -235,6 +244,7 @@ _BUILDERS: Mapping[str, Callable[[Any], Any]] = {
     "internvl": _internvl,
     "gemma3": _gemma3,
     "idefics3": _idefics3,
+    "smolvlm": _smolvlm,
     "pixtral": _pixtral,
     "qwen2_audio": _qwen2_audio,
 }

@@ -21,6 +21,9 @@ HOME = Path(conformance.__file__).parent
 ROOMS_WITH_CASES = (HOME / "suite", HOME.parent / "golden")
 ROOMS_WITH_SEARCHES = (HOME.parent / "fuzz",)
 
+UNUSED = ("terminal", "cacheprovider", "warnings", "doctest", "logging")
+"""The plugins of pytest's own that a report has no use for."""
+
 
 def prove(session: Session, entries: dict[str, known_failures.KnownFailure], rooms: tuple[Path, ...]) -> report.Report:
     """Run a session over the tests of some rooms, in this process, with a progress bar where there is a terminal."""
@@ -29,9 +32,16 @@ def prove(session: Session, entries: dict[str, known_failures.KnownFailure], roo
         session.progress = progress
         os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # whatever else is installed has no say in a verdict
         options = ["-c", os.devnull, "--rootdir", str(HOME.parent), "--noconftest", "--import-mode=importlib"]
-        options += [part for name in ("terminal", "cacheprovider", "warnings", "doctest") for part in ("-p", f"no:{name}")]
-        pytest.main([*options, *map(str, rooms)], plugins=[session])
+        options += [part for name in UNUSED for part in ("-p", f"no:{name}")]
+        pytest.main([*options, *map(str, rooms)], plugins=[session, _Quiet()])
     return report.make(session, entries, time.perf_counter() - began)
+
+
+class _Quiet:
+    """A failure is told in the report's words. What pytest would write about it costs more than most rules do."""
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        session.config.option.tbstyle = "no"
 
 
 def subject_of(engine: str, known: Path | None, verbose: bool) -> tuple[Any, dict[str, known_failures.KnownFailure]]:

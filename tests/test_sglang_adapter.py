@@ -10,6 +10,7 @@ from conformance.adapters import (
     check_sglang_disaggregation,
     check_sglang_parallel,
     check_sglang_requests,
+    check_sglang_transport,
     sglang_cpu,
 )
 from conformance.adapters import sglang as adapter
@@ -39,7 +40,13 @@ def test_the_engine_has_no_method_that_the_protocol_does_not_know() -> None:
 def test_every_known_failure_is_seen_without_the_suite_too() -> None:
     path = known_failures.shipped("sglang")
     assert path is not None
-    modules = (check_sglang, check_sglang_requests, check_sglang_parallel, check_sglang_disaggregation)
+    modules = (
+        check_sglang,
+        check_sglang_requests,
+        check_sglang_parallel,
+        check_sglang_disaggregation,
+        check_sglang_transport,
+    )
     seen = {id for module in modules for requirements, _ in module.CHECKS for id in requirements.split(", ")}
     assert seen == set(known_failures.read(path, sglang_cpu.VERSION))
 

@@ -22,7 +22,13 @@ import numpy as np
 import torch
 from PIL import Image
 
-from conformance.adapters import check_sglang_disaggregation, check_sglang_parallel, check_sglang_requests, sglang_cpu
+from conformance.adapters import (
+    check_sglang_disaggregation,
+    check_sglang_parallel,
+    check_sglang_requests,
+    check_sglang_transport,
+    sglang_cpu,
+)
 from conformance.adapters.checks import Checks, error
 
 CHECKS = Checks()
@@ -795,5 +801,5 @@ def a_sampled_sentinel() -> bool:
 
 
 if __name__ == "__main__":
-    others = (check_sglang_requests, check_sglang_parallel, check_sglang_disaggregation)
+    others = (check_sglang_requests, check_sglang_parallel, check_sglang_disaggregation, check_sglang_transport)
     sys.exit(Checks([*CHECKS, *(one for module in others for one in module.CHECKS)]).run())

@@ -30,6 +30,7 @@ from conformance.adapters import (
     sglang_processing,
     sglang_processors,
     sglang_sessions,
+    sglang_transport,
 )
 from conformance.adapters import sglang_items as translate
 from conformance.adapters import sglang_pruning as pruning
@@ -66,6 +67,7 @@ class SglangEngine(sglang_parallel.Parallel):
         routing_policies=sglang_parallel.POLICIES,
         report_order="kept",
         repeated_parts="fail",
+        **sglang_transport.TRAITS,
         profile=Profile.SGLANG,
     )
 
@@ -356,6 +358,12 @@ class SglangEngine(sglang_parallel.Parallel):
     def draft_positions(self, positions: NDArray[np.int64], chunk: Chunk, steps: int) -> torch.Tensor:
         """`ForwardBatch._compute_mrope_positions_extend` and `compute_spec_mrope_positions`."""
         return sglang_drafts.positions(positions, chunk, steps)
+
+    # transport
+
+    def open_channel(self, transports: Sequence[str], readers: int, capacity_bytes: int) -> sglang_transport.Tokenizer:
+        """`ShmPointerMMData`, to one scheduler; a tensor has a segment of its own, bounded by the host's memory alone."""
+        return sglang_transport.open_channel(self._sglang, transports, readers, capacity_bytes)
 
     # lifecycle
 

@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import Mock, patch
+from unittest.mock import patch
 
 import torch
 
@@ -71,13 +71,25 @@ def _deepseek_vl2(sglang: Sglang, settings: Settings, size: Size) -> int:
         patch_size=settings["patch_size"],
         downsample_ratio=settings["downsample_ratio"],
         candidate_resolutions=_canvases(settings["candidate_resolutions"]),
-        image_transform=Mock(mean=(0.5, 0.5, 0.5)),
+        image_transform=_Picture(),
         encode=lambda *_, **__: [],
     )
     picture = SimpleNamespace(size=(size.width, size.height))
-    with patch.object(owner, "ImageOps"):
+    with patch.object(owner, "ImageOps", SimpleNamespace(pad=lambda *_, **__: _Picture())):
         ids, *_ = owner.DeepseekVLV2Processor.tokenize_with_images(itself, "<image>", [picture], bos=False, eos=False)
     return len(ids)
+
+
+class _Picture:
+    """A picture without pixels, and what makes nothing of it."""
+
+    mean = (0.5, 0.5, 0.5)
+
+    def crop(self, box: tuple[int, int, int, int]) -> "_Picture":
+        return self
+
+    def __call__(self, picture: "_Picture") -> None:
+        pass
 
 
 def _canvases(sizes: Sequence[Sequence[int]]) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ from conformance.protocol.preprocessing import Options, Work
 from reference.items import Item
 
 LINGER_S = 0.2
-"""How long the event loop still delivers what has been made by the time when everything was shut down."""
+"""How long, at most, the event loop still delivers what has been made by the time when everything was shut down."""
 
 
 class Preprocessor:
@@ -75,7 +75,8 @@ class Preprocessor:
 
     async def _until_closed(self) -> None:
         await self._ended.wait()
-        await asyncio.sleep(LINGER_S)
+        if waiting := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(waiting, timeout=LINGER_S)
 
     async def _answer(self, key: bytes, item: Item, processor: str, options: Mapping[str, Any]) -> Any:
         async def compute() -> Any:

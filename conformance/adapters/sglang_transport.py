@@ -4,7 +4,9 @@ A request is wrapped with `_wrap_tensor_or_list` just before it is sent, once fo
 SGLang's own MessagePack. The scheduler opens the pointers as it decodes, and takes the data over with `materialize`. Each
 tensor has a segment of its own, bounded by the host's memory alone, and there is nothing to open or to close.
 
-Several ranks open a pointer before a barrier that none of them passes until all have; here there is one reader.
+Requests that share a prompt (parallel sampling) get items of their own before these are wrapped, so that a pointer is in one
+request and in no other. Several ranks open a pointer before a barrier that none of them passes until all have; here there is
+one reader.
 """
 
 from collections import Counter
@@ -19,6 +21,7 @@ TRAITS: Mapping[str, Any] = {
     "transports": ("shared_memory", "inline"),
     "channel_readers": 1,
     "bounded_channels": False,
+    "wrapped_copies": 1,
     "signed_packets": False,
 }
 """What is a choice of SGLang's."""

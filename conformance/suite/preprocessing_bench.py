@@ -23,7 +23,7 @@ from conformance.suite.preprocessing_cases import Asked, Uses
 from conformance.witness import EngineRaised
 from reference.items import Format, Item, Modality
 
-PATIENCE_S = 5.0
+PATIENCE_S = 2.5
 """How long a rule waits for what must happen."""
 
 GLANCE_S = 0.05

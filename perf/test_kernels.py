@@ -38,7 +38,8 @@ def test_mask_of_a_chunk_by_spans(engine: Engine) -> Job:
 
 @sized("scatter_rows")
 def test_scatter_the_rows_of_a_chunk(engine: Engine) -> Job:
-    return lambda: engine.scatter_rows(TABLE[:POSITIONS], IDS > 7, ROWS)
+    destination, mask = torch.zeros(POSITIONS, HIDDEN, dtype=torch.bfloat16), IDS > 7
+    return lambda: engine.scatter_rows(destination, mask, ROWS)
 
 
 @sized("fused_merge")

@@ -13,7 +13,7 @@ import torch
 from blake3 import blake3
 
 DEVICE = torch.device("cuda", torch.cuda.device_count() - 1) if torch.cuda.is_available() else torch.device("cpu")
-"""The last GPU: where there are several it is not the current one."""
+"""The last GPU: where there are several, it is not the current one."""
 if DEVICE.type == "cpu":
     os.environ["TRITON_INTERPRET"] = "1"
 

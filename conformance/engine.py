@@ -64,6 +64,8 @@ class Traits:
     planned_families: the families of models whose tokens the engine counts from sizes; others are not asked for.
     processed_families: the families of models whose prompts the engine processes; others are not asked for.
     bound_families: the families of models whose processor's output the engine takes; others are not asked for.
+    frame_placeholders: what fills the places of a video whose frames the model owner's processor writes as pictures: its token
+        of pictures, or that of videos. The model sees rows there, and neither.
     numbered_families: the families of models whose positions the engine numbers; others are not asked for.
     backgrounds: who chooses the colour behind transparent pixels: the caller, or the engine.
     animations: what becomes of an animated picture: its first frame is the picture, or it is refused.
@@ -106,6 +108,7 @@ class Traits:
     planned_families: tuple[str, ...] = FAMILIES
     processed_families: tuple[str, ...] = PROCESSED
     bound_families: tuple[str, ...] = PROCESSED
+    frame_placeholders: Literal["picture", "video"] = "picture"
     numbered_families: tuple[str, ...] = NUMBERED
     backgrounds: Literal["caller", "engine"] = "caller"
     animations: Literal["first frame", "reject"] = "first frame"

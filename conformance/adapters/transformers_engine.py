@@ -37,6 +37,8 @@ class TransformersEngine:
     traits = Traits(
         surplus_rows="reject",
         planned_families=planning.FAMILIES,
+        processed_families=prompts.FAMILIES,
+        bound_families=(),
         backgrounds="engine",
         frame_multiple=2,
         profile=Profile.CORE,

@@ -21,8 +21,15 @@ ASKED = {"add_special_tokens": False, "return_offsets_mapping": True, "return_te
 
 TILED = {
     "InternVLProcessor": "image_seq_length", "Gemma3Processor": "image_seq_length", "Idefics3Processor": "image_seq_len",
+    "SmolVLMProcessor": "image_seq_len",
 }  # fmt: skip
 """The processors whose rows are tiles, and where each says how many tokens a tile has."""
+
+FAMILIES = (
+    "qwen2_vl", "qwen2_5_vl", "qwen3_vl", "llava", "llava_onevision", "internvl", "gemma3", "idefics3", "smolvlm", "pixtral",
+    "qwen2_audio",
+)  # fmt: skip
+"""All that the suite shows: each has a processor of its own in transformers, which gets a prompt and its media as they are."""
 
 Part = str | NDArray[np.int64] | Item
 
@@ -73,6 +80,7 @@ def _media(items: Sequence[Item]) -> dict[str, Any]:
         match item.modality:
             case Modality.IMAGE:
                 given.setdefault("images", []).append(item.feature)
+                given["images_kwargs"] = {"return_tensors": "pt"}
             case Modality.AUDIO:
                 given.setdefault("audio", []).append(item.feature)
                 given["audio_kwargs"] = {"sampling_rate": item.fields["sampling_rate"]}
@@ -80,7 +88,7 @@ def _media(items: Sequence[Item]) -> dict[str, Any]:
                 frames = len(item.feature)
                 about = {"fps": item.fields["fps"], "total_num_frames": frames, "frames_indices": list(range(frames))}
                 given.setdefault("videos", []).append(item.feature)
-                given.setdefault("videos_kwargs", {"do_sample_frames": False, "video_metadata": []})
+                given.setdefault("videos_kwargs", {"do_sample_frames": False, "return_tensors": "pt", "video_metadata": []})
                 given["videos_kwargs"]["video_metadata"].append(about)
     return given
 
@@ -109,7 +117,9 @@ def _feature(processor: Any, made: Mapping[str, Any], modality: Modality, number
     family = type(processor).__name__
     if family in TILED:
         rows = made["pixel_values"]
-        return _tensor((rows[0] if family == "Idefics3Processor" else rows)[tiles])
+        if TILED[family] == "image_seq_len":  # for each prompt its tiles, and of SmolVLM for each video its frames
+            rows = [tile for one in rows for tile in one]
+        return _tensor(rows[tiles])
     own = _tensor(made[ROWS[modality]][number])
     if modality is Modality.IMAGE and "image_sizes" in made:
         size = tuple(_lists(made["image_sizes"])[number])
@@ -125,4 +135,6 @@ def _lists(value: Any) -> list[list[int]]:
 
 
 def _tensor(value: Any) -> torch.Tensor:
-    return torch.stack([torch.as_tensor(one) for one in value]) if isinstance(value, list) else torch.as_tensor(value)
+    if isinstance(value, list) and value:
+        return torch.stack([torch.as_tensor(one) for one in value])
+    return torch.as_tensor(value)

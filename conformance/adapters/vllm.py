@@ -50,6 +50,7 @@ class VllmEngine(parallel.Parallel):
         caller_hashes="trust",
         length_conflicts="fail",
         processed_families=processors.FAMILIES,
+        frame_placeholders="video",
         knobs=scheduling.KNOBS,
         prefix_items="cut",
         routing_policies=parallel.POLICIES,

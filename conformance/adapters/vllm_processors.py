@@ -37,7 +37,8 @@ ROWS = {Modality.IMAGE: "pixel_values", Modality.VIDEO: "pixel_values_videos", M
 FAMILIES = (
     "qwen2_vl", "qwen2_5_vl", "qwen3_vl", "llava", "llava_onevision", "internvl", "idefics3", "pixtral", "qwen2_audio",
 )  # fmt: skip
-"""All but Gemma 3, for which vLLM wants tokens of one to four newlines; a tokenizer of bytes has none."""
+"""All but two: for Gemma 3 vLLM wants tokens of one to four newlines, and a tokenizer of bytes has none; of SmolVLM it takes
+pictures and no videos ("At most 0 video(s) may be provided"), and a family is asked about with all of its media."""
 
 MISTRAL, LLAVA = "PixtralForConditionalGeneration", "LlavaForConditionalGeneration"
 """By the first name vLLM knows Mistral's own format. A checkpoint with transformers' processor for it states the second."""

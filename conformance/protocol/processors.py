@@ -52,7 +52,8 @@ class Processors(Protocol):
     The spans of an item are the positions that its encoder fills (see `Planning`). Its `feature` is what the processor
     returns of rows for this medium alone: `pixel_values`, `pixel_values_videos` or `input_features`, without padding;
     leading dimensions of length 1 do not matter. The frames of a video for InternVL or SmolVLM are pictures of one tile, with
-    text between them: it has a span for each frame, filled with the token of pictures, and `pixel_values`. Grids are fields, a tuple of three ints: `image_grid_thw`,
+    text between them: it has a span for each frame, filled with the token of pictures or, where the trait
+    `frame_placeholders` says so, of videos, and `pixel_values`. Grids are fields, a tuple of three ints: `image_grid_thw`,
     `video_grid_thw`. Items have identities. Other fields are free.
     """
 

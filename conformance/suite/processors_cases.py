@@ -96,6 +96,16 @@ class Known(NamedTuple):
     expected: Callable[[], Any]
 
 
+def shown_as(engine: Engine, case: Prompt, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The ids of a prompt, in which the frames of videos stand under the token that this engine has for them."""
+    filled = ids.copy()
+    for name, spans in zip(names(case.text), oracle.spans(case), strict=True):
+        if (oracle.kind(name), engine.traits.frame_placeholders) == ("video", "video") and case.family in FRAME_FAMILIES:
+            token = id_of(case.family, oracle.PLACEHOLDERS[case.family]["video"])
+            filled[[place for span in spans for place in range(span.first, span.stop)]] = token
+    return filled
+
+
 def known(oracle: Callable[[Prompt], Any], case: Prompt) -> Known:
     """A prompt whose right answer comes from an oracle, when it is asked for."""
     return Known(case, lambda: oracle(case))

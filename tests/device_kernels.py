@@ -93,6 +93,12 @@ def test_the_digest_by_several_programs(monkeypatch: pytest.MonkeyPatch) -> None
     assert by_kernel(hashing.content_digest, noise(2049)) == blake3(noise(2049).numpy().tobytes()).digest()
 
 
+def test_the_hashes_of_more_bytes_than_32_bits_can_count() -> None:
+    data = noise(2**31 + 5 if DEVICE.type == "cuda" else 3)  # an interpreter would need hours
+    assert by_kernel(hashing.word_hash, data) == hashing.word_hash(data).value
+    assert by_kernel(hashing.content_digest, data) == hashing.content_digest(data).value
+
+
 @pytest.mark.parametrize("kind", [torch.int32, torch.int64])
 @pytest.mark.parametrize("count", [0, 1, 1023, 1024, 1025, 2100])
 def test_the_mask_by_sentinels(count: int, kind: torch.dtype) -> None:

@@ -9,7 +9,7 @@ import argparse
 import time
 from collections.abc import Callable, Iterator
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -26,7 +26,7 @@ class Job(NamedTuple):
     """An operation, its call, and how many bytes it has to read and write."""
 
     name: str
-    call: Callable[[], Computed[object]]
+    call: Callable[[], Computed[Any]]
     moved_bytes: int
 
 

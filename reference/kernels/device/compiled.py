@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,23 +79,27 @@ def variants() -> Iterator[Variant]:
 
 
 def _moving(moved: str) -> Iterator[Variant]:
-    """Rows of a common model, and rows that begin anywhere and have any width."""
+    """Rows of a common model, rows that begin anywhere and have any width, and rows of one column."""
     moving = {"rows": f"*{moved}", "out": f"*{moved}"}
     scatter = {"destination": f"*{moved}", "mask": "*i1", "ranks": "*i64", **moving}
     strides = {"n": "i64", "hidden": "i32", "destination_stride": "i64", "rows_stride": "i64"}
     merge = {"ids": "*i64", "firsts": "*i64", "stops": "*i64", "ranks": "*i64", **moving, "table": f"*{moved}"}
     counts = {"n": "i64", "n_spans": "i32", "steps": "i32", "vocabulary": "i32", "hidden": "i32"}
     types = {**merge, **counts, "table_stride": "i64", "rows_stride": "i64"}
-    for name, is_even in ((moved, True), (f"{moved} anywhere", False)):
-        even = ("hidden", "rows_stride") if is_even else None
-        yield Variant(
-            f"scatter_tiles {name}",
-            rows.scatter_tiles,
-            {**scatter, **strides},
-            rows.TILE,
-            even=even and (*even, "destination_stride"),
-        )
-        yield Variant(f"merge_tiles {name}", rows.merge_tiles, types, rows.TILE, even=even and (*even, "table_stride"))
+    for plain in (
+        Variant(f"scatter_tiles {moved}", rows.scatter_tiles, {**scatter, **strides}, rows.TILE),
+        Variant(f"merge_tiles {moved}", rows.merge_tiles, types, rows.TILE),
+    ):
+        widths = tuple(name for name in plain.types if name == "hidden" or name.endswith("_stride"))
+        yield plain._replace(even=widths)
+        yield plain._replace(name=f"{plain.name} anywhere", even=None)
+        yield _of_ones(plain._replace(name=f"{plain.name} of one column"), widths)
+
+
+def _of_ones(variant: Variant, ones: Sequence[str]) -> Variant:
+    """The form of a kernel for which some numbers are 1: Triton makes constants of them."""
+    types = {name: kind for name, kind in variant.types.items() if name not in ones}
+    return variant._replace(types=types, constants={**variant.constants, **dict.fromkeys(ones, 1)})
 
 
 def compiled(variant: Variant, target: str) -> Compiled:

@@ -102,6 +102,50 @@ def no_frames(family: str, settings: Settings, frames: int, size: Size) -> int:
     return right.count_video_tokens(family, settings, frames, size) if frames > 0 else 0
 
 
+@quirk(
+    "counted-frames-are-sampled-again",
+    replaces="count_video_tokens",
+    bugs=("F01", "do-sample-frames-metadata-override"),
+    caught_by=("PLANNING-19", "PLANNING-20", "PLANNING-21", "PLANNING-22", "PLANNING-23"),
+)
+def sampled_again(family: str, settings: Settings, frames: int, size: Size) -> int:
+    """Frames that were sampled already are counted as a file of which every second one is taken."""
+    return right.count_video_tokens(family, settings, -(-frames // 2), size)
+
+
+@quirk(
+    "a-default-number-of-frames",
+    replaces="count_video_tokens",
+    bugs=("video-numframes-vs-fps",),
+    caught_by=("PLANNING-19", "PLANNING-20", "PLANNING-21", "PLANNING-22", "PLANNING-23"),
+)
+def default_frames(family: str, settings: Settings, frames: int, size: Size) -> int:
+    """The tokens are those of 32 frames, the default of a request, though this one says how many it wants."""
+    return right.count_video_tokens(family, settings, min(frames, 0) or 32, size)
+
+
+@quirk(
+    "two-frames-at-least",
+    replaces="count_video_tokens",
+    bugs=("F04", "video-zero-frames-short"),
+    caught_by=("PLANNING-22", "PLANNING-23"),
+)
+def two_at_least(family: str, settings: Settings, frames: int, size: Size) -> int:
+    """A video of one frame is counted as two, which one family needs and the others do not have."""
+    return right.count_video_tokens(family, settings, 2 if frames == 1 else frames, size)
+
+
+@quirk(
+    "grid-of-frames-sampled-again",
+    replaces="video_grid",
+    bugs=("do-sample-frames-metadata-override", "F05"),
+    caught_by=("PLANNING-24", "PLANNING-25"),
+)
+def grid_sampled_again(family: str, settings: Settings, frames: int, size: Size) -> Grid:
+    """The grid is that of every second frame: positions and times follow one sampler, and the pixels another."""
+    return right.video_grid(family, settings, -(-frames // 2), size)
+
+
 @quirk("frames-of-smolvlm-in-tiles", replaces="count_video_tokens", bugs=(), caught_by=("PLANNING-37",))
 def smolvlm_tiles(family: str, settings: Settings, frames: int, size: Size) -> int:
     """Each frame of a video for SmolVLM is cut into tiles like a picture."""

@@ -525,8 +525,8 @@ MUTATIONS = [
     Mutation(
         "samples are bounded as they come",
         "media/audio",
-        "if count > min(max_duration_s * rate, max_samples):",
-        "if False:",
+        "most = min(max_duration_s * rate, max_samples)",
+        "most = float(1 << 62)",
         "MEDIA-63",
     ),
     Mutation(

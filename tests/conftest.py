@@ -1,4 +1,4 @@
-"""Which tests may run side by side: not those that open shared memory, for whoever opens some sweeps what the dead have left."""
+"""Which tests run side by side: not those that open shared memory, for whoever opens some sweeps what the dead left."""
 
 import pytest
 

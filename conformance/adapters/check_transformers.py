@@ -365,6 +365,27 @@ def capped_frames_uncounted() -> bool:
     return bool(capped.get_num_of_video_patches(8, 280, 280, {}) == 4 * 20 * 20 > int(made))
 
 
+@fails("PROCESSORS-03")
+def a_picture_beside_a_video() -> bool:
+    """A picture of four tiles and the whole, and a video of two frames for SmolVLM: there are rows of the frames alone."""
+    size = {"size": {"longest_edge": 56}, "max_image_size": {"longest_edge": 28}}
+    pictures, films = (
+        prepare().SmolVLMImageProcessorPil(**size),
+        prepare().SmolVLMVideoProcessor(**size, do_sample_frames=False),
+    )
+    tokenizer = words()
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<video>"]}, replace_extra_special_tokens=False)
+    made = prepare().SmolVLMProcessor(pictures, tokenizer, films, image_seq_len=4)(
+        text=["<image><video>"],
+        images=[PIL.Image.new("RGB", (56, 56))],
+        videos=[np.zeros((2, 56, 56, 3), np.uint8)],
+        videos_kwargs={"video_metadata": [{"fps": 2.0, "total_num_frames": 2, "frames_indices": [0, 1]}]},
+        return_tensors="pt",
+    )
+    placeholders = int((made["input_ids"] == tokenizer.convert_tokens_to_ids("<image>")).sum())
+    return placeholders == (5 + 2) * 4 and made["pixel_values"].shape[:2] == (1, 2)
+
+
 @fails("PROCESSORS-04", "PROCESSORS-05")
 def no_ids() -> bool:
     """A processor takes text alone: ids of a prompt, with a picture among them or not, are a ValueError."""

@@ -48,7 +48,10 @@ class Merge(NamedTuple):
 
 @contextmanager
 def elsewhere() -> Iterator[None]:
-    """The default device is one where nothing can be computed, as the first GPU is for a tensor on the second."""
+    """The default device is one where nothing can be computed, as another GPU is for what lies on this one.
+
+    Whatever an operation makes without saying where, a buffer or a table, is made there and not where its tensors lie.
+    """
     with torch.device("meta"):
         yield
 

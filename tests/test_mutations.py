@@ -278,6 +278,20 @@ MUTATIONS = [
         "PROCESSORS-02",
     ),
     Mutation(
+        "a frame of InternVL has the tokens of one tile",
+        "processors/tiles",
+        "len(rows) * processor.image_seq_length, len(rows), rows",
+        "len(rows), 1, rows",
+        "PROCESSORS-01",
+    ),
+    Mutation(
+        "frames of SmolVLM are one video",
+        "processors/tiles",
+        'if name != "video" or "pixel_values" not in output',
+        "if True",
+        "PROCESSORS-02",
+    ),
+    Mutation(
         "a failed module says why",
         "processors/registry",
         "could not be imported: {cause}",

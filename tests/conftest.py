@@ -5,6 +5,7 @@ import pytest
 OPEN_SHARED_MEMORY = ("test_transport", "test_serving", "test_disaggregation_carriers", "test_faults", "TRANSPORT-")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     from conformance.quirks import quirks
 

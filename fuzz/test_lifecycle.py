@@ -3,9 +3,9 @@
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from conformance.oracles.lifecycle import Script
+from conformance.oracles.lifecycle import Script, script
 from conformance.oracles.lifecycle_turns import Join, Padding, Tables, modalities, padding
-from conformance.suite.lifecycle_cases import Replies
+from conformance.suite.lifecycle_cases import Lengths, Replies
 from fuzz.search import searches
 from fuzz.strategies.lives import cut_joins, drawings, joins, joins_with_bos, life_scripts, stripped_tables, tables
 
@@ -121,3 +121,17 @@ def test_any_replies() -> SearchStrategy[Replies]:
     return st.builds(
         Replies, drawings(("..", "iii", "jj", "a"), 4).map(".{}".format), st.lists(st.integers(0, 4), max_size=4).map(tuple)
     )
+
+
+@searches("LIFECYCLE-39")
+def test_any_two_lengths_of_one_identity() -> SearchStrategy[Lengths]:
+    def lives(one: int, other: int, begun: int, cache_rows: int) -> Lengths:
+        prompts = {"a": f".{'i' * one}.", "b": f"{'i' * other}."}
+        begins = ("admit a", f"step a {begun}", "admit b", "step a 9 b 9")
+        return Lengths(
+            script(prompts, *begins, "retract b", "step b 9", "finish a", "finish b", cache_rows=cache_rows),
+            script(prompts, *begins, "abort b", "finish a", cache_rows=cache_rows),
+        )
+
+    lengths = st.integers(1, 5)
+    return st.builds(lives, lengths, lengths, lengths, st.integers(0, 12))

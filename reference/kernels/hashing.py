@@ -7,11 +7,11 @@ The word hash is that of SGLang 0.5.23 (`gpu_tensor_hash`), number by number: ro
     3. The mixed words of each 8,192 are added, both sums are mixed with the number of bytes, and these pairs are added over
        the whole tensor: no order of the additions changes the result, so a GPU may take any.
     4. The sum is mixed once more. Without any word there is nothing to mix, and the hash is 0.
-It is for keys among friends: whoever wants two pictures of one hash computes them in seconds, and it is blind to dtype, to
-shape and to zeros that fill up a word. `content_digest` is for identities.
+It is for keys among friends: other contents of a given hash can be computed (`golden` has two contents of one hash), and it
+is blind to dtype, to shape and to zeros that fill up a word. `content_digest` is for identities.
 
-Disagreements: SGLang counts words in 32 bits and reads elsewhere beyond 8 GiB; here only the place within the mixture is
-taken modulo 2**32. On a CPU, SGLang takes a SHA-256 instead (`reference.identity.tensor_hash`), so that its key of a
+Disagreements: in SGLang the number of a word has 32 bits with a sign, which 8 GiB overflow; here only the place that is mixed
+in is taken modulo 2**32. On a CPU, SGLang takes a SHA-256 instead (`reference.identity.tensor_hash`), so that its key of a
 picture depends on where it was hashed.
 """
 

@@ -22,8 +22,8 @@ def prompts(
 ) -> Prompt:
     """Up to 4 media that the family takes, with any words between them; shrinks to few media and no words.
 
-    frames: the videos for families that show them as pictures. In one prompt they have one number of frames: transformers'
-    processors for these families do not take others.
+    frames: the videos for families that show them as pictures. In one prompt they have one number of frames: where they
+    differ, transformers' processor refuses them for InternVL, and fills the shorter ones up for SmolVLM.
     """
     family = choose(st.sampled_from(families))
     films = {**dict.fromkeys(QWEN, tuple(CLIPS)), **dict.fromkeys(FRAME_FAMILIES, frames)}
@@ -50,12 +50,12 @@ def test_the_ids_of_any_prompt() -> SearchStrategy[Known]:
 
 @searches("PROCESSORS-02", examples=60)
 def test_the_spans_of_any_prompt() -> SearchStrategy[Known]:
-    return prompts(frames=("clip", "film", "flash")).map(lambda case: known(oracle.spans, case))
+    return prompts(frames=("clip",)).map(lambda case: known(oracle.spans, case))
 
 
 @searches("PROCESSORS-03", examples=40)
 def test_the_rows_of_any_prompt() -> SearchStrategy[Prompt]:
-    return prompts(frames=("clip", "flash"))
+    return prompts(frames=("clip",))
 
 
 @searches("PROCESSORS-04", examples=60)

@@ -106,13 +106,13 @@ def life_scripts(choose: st.DrawFn, operations: Sequence[str] = OPERATIONS, most
             _step(choose, scene)
         else:
             _one(choose, scene, operation)
-    if choose(st.booleans()):
+    if "close" in operations and choose(st.booleans()):
         scene.say("close s")
         scene.sessions.clear()
         scene.said.clear()
     for id in list(scene.at):
-        scene.end(choose(st.sampled_from(["finish", "abort"])), id)
-    if "s" in scene.said or not scene.lines:
+        scene.end(choose(st.sampled_from([one for one in ("finish", "abort") if one == "finish" or one in operations])), id)
+    if "s" in scene.said or ("close" in operations and not scene.lines):
         scene.say("close s")
     embedded = choose(st.sampled_from(["", "i", "jv", "ijvwab"]))
     twice = choose(st.sampled_from([FIRST, FIRST | {"j": FIRST["i"]}]))

@@ -82,6 +82,7 @@ def main(spec: str, core: str) -> None:
     reading, writing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
+    sys.stdout = sys.stderr
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {int(core)})
     torch.set_num_threads(1)

@@ -170,8 +170,9 @@ def test_what_is_heard_of_rooms_that_never_open_is_forgotten() -> None:
     prefill, decode = PrefillSide(10), DecodeSide(10)
     for ready in decode.expect(bare("ii"), 7, 0):
         prefill.receive(ready)
-    assert prefill._heard
     prefill.poll(11)
+    assert prefill._heard
+    prefill.poll(22)
     assert not prefill._heard
 
 

@@ -83,10 +83,11 @@ def main(spec: str, core: str) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     sys.stdout = sys.stderr
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {int(core)})
     torch.set_num_threads(1)
-    Peer(reading, writing, "a", lambda: "the gate has hung up", Arm(load(spec))).serve()
+    arm = Arm(load(spec))
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {int(core)})  # only now: what the arms import, they import side by side
+    Peer(reading, writing, "a", lambda: "the gate has hung up", arm).serve()
     os._exit(0)
 
 

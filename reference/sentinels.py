@@ -15,7 +15,7 @@ length SGLang returns a few sentinels or none; here it is an error.
 
 import hashlib
 from collections.abc import Iterable
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,12 +61,7 @@ def item_sentinels(item: Item) -> Sentinels:
 
 def sentinel_table(items: Iterable[Item]) -> NDArray[np.int64]:
     """The sentinels of many items, int64 [items, 4]. Raises ValueError as `item_sentinels` does."""
-    items = [*items]
-    seeds = [item.identity if item.caller_hash is None else item.caller_hash.to_bytes(8, "big") for item in items]
-    if not all(seeds):
-        unknown = items[seeds.index(None)].modality.name.lower()
-        raise ValueError(f"this {unknown} has no identity yet; identify it before padding")
-    return _derive(cast("list[bytes]", seeds))
+    return _derive([_seed(item) for item in items])
 
 
 def fill(values: Sentinels | NDArray[np.int64], length: int) -> NDArray[np.int64]:
@@ -88,6 +83,14 @@ def check_vocabulary(size: int) -> None:
     """
     if size > SHIFT:
         raise ValueError(f"a vocabulary of {size} ids reaches into the sentinels, which begin at {SHIFT}")
+
+
+def _seed(item: Item) -> bytes:
+    if item.caller_hash is not None:
+        return item.caller_hash.to_bytes(8, "big")
+    if item.identity is None:
+        raise ValueError(f"this {item.modality.name.lower()} has no identity yet; identify it before padding")
+    return item.identity
 
 
 def _derive(seeds: Iterable[bytes]) -> NDArray[np.int64]:

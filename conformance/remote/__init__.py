@@ -3,3 +3,6 @@
 Engines pin their torch and transformers, and not all are written in Python. `plain` says how values are written,
 `peer` how calls travel both ways, `worker` runs on the engine's side, and `engine` is what the suite sees of it.
 """
+
+PROTOCOL = 1
+"""The version of what is spoken between the two."""

@@ -5,13 +5,13 @@ import subprocess
 from typing import Any
 
 from conformance.engine import EngineNotLoaded, Traits
+from conformance.remote import PROTOCOL
 from conformance.remote.peer import PeerGone
 from conformance.remote.plain import NotPlain
 from conformance.remote.process import Worker
 from conformance.remote.references import There
 from conformance.time_limit import TookTooLong, time_limit
 
-PROTOCOL = 1
 START_S = 300.0
 """How long a worker may take to start: engines import much."""
 

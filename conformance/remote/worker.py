@@ -11,12 +11,10 @@ from typing import Any
 
 from conformance.engine import METHODS, Engine, Traits
 from conformance.loading import load
+from conformance.remote import PROTOCOL
 from conformance.remote.peer import Peer
 from conformance.returns import Opens, WrongAnswer
 from conformance.world.torchvision_cpu import complete_torchvision
-
-PROTOCOL = 1
-"""The version of what is spoken here."""
 
 FORKED = ("open_channel", "open_device_channel")
 """What a worker does not offer: rules about channels fork the process in which the channel is, and kill it."""

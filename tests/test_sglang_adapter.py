@@ -5,17 +5,10 @@ import sys
 import pytest
 
 from conformance import known_failures
-from conformance.adapters import (
-    check_sglang,
-    check_sglang_disaggregation,
-    check_sglang_parallel,
-    check_sglang_requests,
-    check_sglang_transport,
-    sglang_cpu,
-)
-from conformance.adapters import sglang as adapter
-from conformance.adapters import sglang_items as translate
-from conformance.adapters.sglang import SglangEngine
+from conformance.adapters.sglang import check, check_disaggregation, check_parallel, check_requests, check_transport, cpu
+from conformance.adapters.sglang import engine as adapter
+from conformance.adapters.sglang import items as translate
+from conformance.adapters.sglang.engine import SglangEngine
 from conformance.engine import METHODS, EngineNotLoaded
 from reference.items import Chunk, Item, Modality, Span
 
@@ -26,11 +19,11 @@ def test_sglang_is_imported_when_an_engine_is_made_and_not_before() -> None:
 
 
 def test_a_missing_sglang_is_one_sentence_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sglang_cpu, "find_spec", lambda name: None)
+    monkeypatch.setattr(cpu, "find_spec", lambda name: None)
     with pytest.raises(
         EngineNotLoaded, match=r"sglang.* not installed.*`pip install --no-deps sglang==0\.5\.23 msgspec triton`"
     ):
-        sglang_cpu.prepare.__wrapped__()
+        cpu.prepare.__wrapped__()
 
 
 def test_the_engine_has_no_method_that_the_protocol_does_not_know() -> None:
@@ -41,14 +34,14 @@ def test_every_known_failure_is_seen_without_the_suite_too() -> None:
     path = known_failures.shipped("sglang")
     assert path is not None
     modules = (
-        check_sglang,
-        check_sglang_requests,
-        check_sglang_parallel,
-        check_sglang_disaggregation,
-        check_sglang_transport,
+        check,
+        check_requests,
+        check_parallel,
+        check_disaggregation,
+        check_transport,
     )
     seen = {id for module in modules for requirements, _ in module.CHECKS for id in requirements.split(", ")}
-    assert seen == set(known_failures.read(path, sglang_cpu.VERSION))
+    assert seen == set(known_failures.read(path, cpu.VERSION))
 
 
 def test_positions_of_media_are_those_of_the_chunk() -> None:

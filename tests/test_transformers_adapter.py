@@ -8,11 +8,8 @@ import torch
 from torch import nn
 
 from conformance import known_failures
-from conformance.adapters import check_transformers, transformers_cpu
-from conformance.adapters import transformers_models as models
-from conformance.adapters import transformers_planning as planning
-from conformance.adapters import transformers_prompts as prompts
-from conformance.adapters.transformers_engine import TransformersEngine
+from conformance.adapters.transformers import check, cpu, models, planning, prompts
+from conformance.adapters.transformers.engine import TransformersEngine
 from conformance.engine import METHODS, EngineNotLoaded
 from conformance.protocol.planning import FAMILIES
 from conformance.protocol.positions import FAMILIES as NUMBERED
@@ -20,9 +17,9 @@ from reference.items import Chunk, Item, Modality, Span
 
 
 def test_what_is_missing_is_one_sentence_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transformers_cpu, "find_spec", lambda name: None)
+    monkeypatch.setattr(cpu, "find_spec", lambda name: None)
     with pytest.raises(EngineNotLoaded, match=r"not installed: `pip install soundfile soxr num2words`"):
-        transformers_cpu.prepare.__wrapped__()
+        cpu.prepare.__wrapped__()
 
 
 def test_the_engine_has_no_method_that_the_protocol_does_not_know() -> None:
@@ -33,8 +30,8 @@ def test_the_engine_has_no_method_that_the_protocol_does_not_know() -> None:
 def test_every_known_failure_is_seen_without_the_suite_too() -> None:
     path = known_failures.shipped("transformers")
     assert path is not None
-    seen = {id for requirements, _ in check_transformers.CHECKS for id in requirements.split(", ")}
-    assert seen == set(known_failures.read(path, transformers_cpu.VERSION))
+    seen = {id for requirements, _ in check.CHECKS for id in requirements.split(", ")}
+    assert seen == set(known_failures.read(path, cpu.VERSION))
 
 
 def test_its_families_are_known_to_the_suite() -> None:
@@ -43,7 +40,7 @@ def test_its_families_are_known_to_the_suite() -> None:
 
 
 def test_a_bare_object_has_its_parts_and_no_others() -> None:
-    made = transformers_cpu.bare(nn.Linear, config=SimpleNamespace(width=2))
+    made = cpu.bare(nn.Linear, config=SimpleNamespace(width=2))
     assert made.config.width == 2
     assert list(made.parameters()) == []
 
@@ -65,7 +62,7 @@ def test_a_recording_as_a_file_keeps_its_length() -> None:
 
 
 def test_a_processor_is_made_once_for_what_a_checkpoint_states(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transformers_cpu, "NEEDED", ())  # no recording is read
+    monkeypatch.setattr(cpu, "NEEDED", ())  # no recording is read
     stated, other = (repr({"image_seq_length": length}) for length in (4, 9))
     assert planning._of_images("gemma3", stated) is planning._of_images("gemma3", stated)
     assert planning._of_images("gemma3", other).image_seq_length == 9

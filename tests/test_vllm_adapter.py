@@ -8,12 +8,10 @@ import pytest
 import torch
 
 from conformance import known_failures
-from conformance.adapters import check_vllm, vllm_cpu
-from conformance.adapters import vllm as adapter
-from conformance.adapters import vllm_drafts as drafts
-from conformance.adapters import vllm_items as translate
-from conformance.adapters import vllm_processors as processors
-from conformance.adapters.vllm import VllmEngine
+from conformance.adapters.vllm import check, cpu, drafts, processors
+from conformance.adapters.vllm import engine as adapter
+from conformance.adapters.vllm import items as translate
+from conformance.adapters.vllm.engine import VllmEngine
 from conformance.engine import METHODS, EngineNotLoaded
 from reference.items import Item, Modality, Span
 
@@ -24,9 +22,9 @@ def test_vllm_is_imported_when_an_engine_is_made_and_not_before() -> None:
 
 
 def test_a_missing_vllm_is_one_sentence_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vllm_cpu, "find_spec", lambda name: None)
+    monkeypatch.setattr(cpu, "find_spec", lambda name: None)
     with pytest.raises(EngineNotLoaded, match=r"vllm.* not installed.*`pip install --no-deps vllm==0\.33\.0 msgspec .*`"):
-        vllm_cpu.prepare.__wrapped__()
+        cpu.prepare.__wrapped__()
 
 
 def test_the_engine_has_no_method_that_the_protocol_does_not_know() -> None:
@@ -36,8 +34,8 @@ def test_the_engine_has_no_method_that_the_protocol_does_not_know() -> None:
 def test_every_known_failure_is_seen_without_the_suite_too() -> None:
     path = known_failures.shipped("vllm")
     assert path is not None
-    seen = {id for requirements, _ in check_vllm.CHECKS for id in requirements.split(", ")}
-    assert seen == set(known_failures.read(path, vllm_cpu.VERSION))
+    seen = {id for requirements, _ in check.CHECKS for id in requirements.split(", ")}
+    assert seen == set(known_failures.read(path, cpu.VERSION))
 
 
 def picture(*spans: tuple[int, int]) -> Item:

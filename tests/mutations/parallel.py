@@ -1,0 +1,111 @@
+"""Mutations of `parallel`."""
+
+from tests.mutations import Mutation
+
+MUTATIONS = [
+    Mutation(
+        "every process has a device of its own",
+        "parallel/launching",
+        "device=layout.first_device + local * layout.device_step",
+        "device=layout.first_device + tp * layout.device_step",
+        "PARALLEL-02",
+    ),
+    Mutation(
+        "experts are held by ranks in a row",
+        "parallel/launching",
+        "ep=tp // (layout.tp // layout.ep)",
+        "ep=tp % layout.ep",
+        "PARALLEL-07",
+    ),
+    Mutation(
+        "expert ranks divide the tensor ranks",
+        "parallel/launching",
+        'for name in ("attention_dp", "ep"):',
+        'for name in ("attention_dp",):',
+        "PARALLEL-08",
+    ),
+    Mutation(
+        "what failed anywhere fails everywhere",
+        "parallel/ranks",
+        "self._group.all_gather(json.dumps(failures).encode()):",
+        "self._group.all_gather(json.dumps(failures).encode())[self._group.rank :][:1]:",
+        "PARALLEL-14",
+    ),
+    Mutation(
+        "an item without content ends at the entrance",
+        "parallel/ranks",
+        "            if item.is_empty:\n",
+        "            if False:\n",
+        "PARALLEL-16",
+    ),
+    Mutation(
+        "a group for attention is a world of its own",
+        "parallel/ranks",
+        "if groups > 1 else collectives",
+        "if groups > 9 else collectives",
+        "PARALLEL-17",
+    ),
+    Mutation(
+        "a rank takes its copy to its own device",
+        "parallel/ranks",
+        "upload(tensor, self._device)",
+        "upload(tensor, 0)",
+        "PARALLEL-18",
+    ),
+    Mutation(
+        "the largest item comes first",
+        "parallel/encoder_ranks",
+        "key=lambda number: -sizes[number]",
+        "key=lambda number: number",
+        "PARALLEL-22",
+    ),
+    Mutation(
+        "what an encoder raises concerns its item",
+        "parallel/encoder_ranks",
+        '        return f"{type(error).__name__}: {error}"\n',
+        "        raise\n",
+        "PARALLEL-26",
+    ),
+    Mutation(
+        "a report that is late is no news",
+        "parallel/routing",
+        "is_late = replica.last is not None and sequence <= replica.last",
+        "is_late = False",
+        "PARALLEL-32",
+    ),
+    Mutation(
+        "what is under way counts beside a report",
+        "parallel/routing",
+        "replica.requests = load.requests + len(replica.under_way)",
+        "replica.requests = load.requests",
+        "PARALLEL-30",
+    ),
+    Mutation(
+        "a dead rank is not chosen by its room",
+        "parallel/routing",
+        'raise ValueError(f"rank {rank} {why}, and is dead")',
+        "pass",
+        "PARALLEL-36",
+    ),
+    Mutation(
+        "a prefix is worth what it saves",
+        "parallel/routing",
+        "< self._ranks[best].tokens + missing",
+        "< self._ranks[best].tokens + count",
+        "PARALLEL-40",
+    ),
+    Mutation(
+        "a rank that died is known for nothing",
+        "parallel/routing",
+        "tuple(one for one in self._holders[key] if one != rank)",
+        "self._holders[key]",
+        "PARALLEL-43",
+    ),
+    Mutation(
+        "an item without a place is in no key",
+        "parallel/routing",
+        "if any(not item.spans for item in request.items):",
+        "if False:",
+        "PARALLEL-47",
+    ),
+]

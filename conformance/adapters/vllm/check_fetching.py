@@ -42,7 +42,7 @@ def served(url: str, *answers: tuple[int, str, bytes], **settings: Any) -> tuple
             response = library.Response()
             response.status_code, location, body = answers[len(asked)]
             response.headers.update({"Location": location} if location else {})
-            response.raw, response.url, response.request = io.BytesIO(body), request.url
+            response.raw, response.url, response.request = io.BytesIO(body), request.url, request
             asked.append(request.url)
             return response
 

@@ -9,7 +9,10 @@ are kept. How many is known before the video was looked at, which ones only afte
 2. The first frame is kept whole, by construction and not by a large number that something else might exceed: every
    later token is told by what it adds to it. There is always a first frame, so no video vanishes.
 3. Ties keep the earlier token: the mask is a function of the embeddings, equal on every machine and every time. A zero
-   vector has no direction and counts as unlike anything, 1 - 0.
+   vector has no direction and counts as unlike anything, 1 - 0. Cosines are computed in 64 bits, where a product of two
+   numbers of 32 bits is exact and no length overflows, and their products are added in one order: the k-th goes to lane
+   k mod 128, and then neighbouring lanes are added until one is left. The product of both squared lengths has one root, so
+   that a token which equals its predecessor is unlike it by exactly 0.
 4. A frame has as many positions as the mask kept of it, never an even share: with text between the frames, a share puts
    rows under the timestamps of other frames. A span is cut behind, so that it begins with the first sentinel still.
 5. A token that is kept keeps its position, and so does all text: pruning takes columns out of the position table and
@@ -42,6 +45,9 @@ from reference.items import Chunk, Item, Modality, Request, Span, all_spans, che
 Grid: TypeAlias = tuple[int, int, int]
 """Frames, height and width of a video in tokens, after the spatial merge."""
 
+LANES = 128
+"""How many sums the products of two tokens are added up in, before these are added."""
+
 Mask: TypeAlias = Sequence[bool] | NDArray[np.bool_] | torch.Tensor
 """For each token of an item, in the order of its positions, whether it is kept."""
 
@@ -67,17 +73,45 @@ def retention_mask(embeddings: torch.Tensor, grid: Grid, rate: float) -> torch.T
     """
     frames, height, width = grid
     count = retained_count(height * width, frames, rate)
-    if embeddings.ndim != 2 or len(embeddings) != frames * height * width:
-        raise ValueError(
-            f"the embeddings of a grid {tuple(grid)} have {frames * height * width} rows: {list(embeddings.shape)}"
-        )
-    directions = torch.nn.functional.normalize(embeddings.detach().to(torch.float64), dim=1)
-    previous, current = directions[: -height * width], directions[height * width :]
-    unlike = 1 - (previous * current).sum(dim=1)
+    unlike = dissimilarity(embeddings, grid)[height * width :]
     mask = torch.zeros(len(embeddings), dtype=torch.bool, device=embeddings.device)
     mask[: height * width] = True
     mask[height * width + torch.argsort(unlike, descending=True, stable=True)[: count - height * width]] = True
     return mask
+
+
+def dissimilarity(embeddings: torch.Tensor, grid: Grid) -> torch.Tensor:
+    """1 - cosine of each token and the one at its place in the previous frame: float64 [frames * height * width].
+
+    embeddings: as for `retention_mask`. The tokens of the first frame have infinity.
+
+    Raises ValueError for another number of rows.
+    """
+    check_grid(embeddings, grid)
+    first = grid[1] * grid[2]
+    rows = embeddings.detach()
+    squares = torch.zeros(len(rows), LANES, dtype=torch.float64, device=rows.device)
+    products = torch.zeros(len(rows) - first, LANES, dtype=torch.float64, device=rows.device)
+    for start in range(0, rows.shape[1], LANES):
+        part = rows[:, start : start + LANES].to(torch.float64)
+        squares[:, : part.shape[1]] += part * part
+        products[:, : part.shape[1]] += part[:-first] * part[first:]
+    lengths, both = _add_up(squares), _add_up(products)
+    scale = lengths[:-first] * lengths[first:]
+    root = np.sqrt(torch.where(scale == 0, 1, scale).cpu().numpy())  # torch's is not always the nearest number on a CPU
+    unlike = torch.full((len(rows),), torch.inf, dtype=torch.float64, device=rows.device)
+    unlike[first:] = 1 - both / torch.from_numpy(root).to(rows.device)
+    return unlike
+
+
+def check_grid(embeddings: torch.Tensor, grid: Grid) -> None:
+    """Raise ValueError for a grid without tokens, and for embeddings that are not its rows."""
+    if min(grid) < 1:
+        raise ValueError(f"a video has at least 1 frame of 1 token, not {tuple(grid)}")
+    if embeddings.ndim != 2 or len(embeddings) != grid[0] * grid[1] * grid[2]:
+        raise ValueError(
+            f"the embeddings of a grid {tuple(grid)} have {grid[0] * grid[1] * grid[2]} rows: {list(embeddings.shape)}"
+        )
 
 
 def prune_prompt(
@@ -154,6 +188,13 @@ def encode_pruned(
         else:
             answers.append(_prune_step(request, chunk, rate, plan, rows))
     return answers
+
+
+def _add_up(lanes: torch.Tensor) -> torch.Tensor:
+    """The sum of each row of lanes: neighbours are added, until one number is left."""
+    while lanes.shape[1] > 1:
+        lanes = lanes[:, 0::2] + lanes[:, 1::2]
+    return lanes[:, 0]
 
 
 def _exact(rate: float) -> Fraction:

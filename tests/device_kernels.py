@@ -17,8 +17,9 @@ DEVICE = torch.device("cuda", torch.cuda.device_count() - 1) if torch.cuda.is_av
 if DEVICE.type == "cpu":
     os.environ["TRITON_INTERPRET"] = "1"
 
+from reference import pruning
 from reference.items import Chunk, Span
-from reference.kernels import hashing, masks, rows
+from reference.kernels import frames, hashing, masks, rotation, rows
 from reference.kernels.device import blake3 as tree
 from reference.kernels.dispatch import Path, path_of
 
@@ -40,7 +41,7 @@ def by_kernel(operation: Callable[..., Any], *arguments: Any, **options: Any) ->
         return Path.TRITON if path_of(**tensors) is Path.CPU and DEVICE.type == "cpu" else path_of(**tensors)
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (hashing, masks, rows):
+        for module in (frames, hashing, masks, rotation, rows):
             patch.setattr(module, "path_of", path)
         computed = operation(*map(to_device, arguments), **options)
     assert computed.path is Path.TRITON
@@ -176,6 +177,92 @@ def test_a_table_of_more_elements_than_32_bits_can_count() -> None:
     ids, nothing = torch.tensor([2**15]), torch.empty(0, 2**16, dtype=torch.uint8)
     merged, _ = by_kernel(rows.fused_merge, ids, [], nothing, table, Chunk(0, 1))
     assert_same_bits(merged, noise(2**16).reshape(1, -1))
+
+
+FORMS = [(interleaved, neighbours) for interleaved in (False, True) for neighbours in (False, True)]
+
+
+def table(count: int, frequencies: int) -> torch.Tensor:
+    angles = torch.arange(count)[:, None] / 7 ** torch.linspace(0, 3, frequencies)
+    return torch.cat([angles.cos(), angles.sin()], dim=1)
+
+
+def assert_rotated(*given: Any) -> None:
+    for observed, expected in zip(by_kernel(rotation.apply_mrope, *given), rotation.apply_mrope(*given).value, strict=True):
+        assert_same_bits(observed, expected)
+
+
+@pytest.mark.parametrize("dtype", rotation.DTYPES, ids=str)
+@pytest.mark.parametrize(("interleaved", "neighbours"), FORMS)
+def test_heads_that_are_turned(dtype: torch.dtype, interleaved: bool, neighbours: bool) -> None:
+    random = torch.Generator().manual_seed(0)
+    query, key = (torch.randn(9, heads, 130, generator=random).to(dtype) for heads in (6, 2))
+    positions = torch.randint(0, 50, (3, 9), generator=random)
+    for angles in (table(50, 64), table(50, 64).to(dtype)):
+        assert_rotated(query, key, positions, angles, (24, 20, 20), interleaved, neighbours)
+
+
+@pytest.mark.parametrize("dtype", rotation.DTYPES, ids=str)
+def test_heads_of_any_size_that_are_turned(dtype: torch.dtype) -> None:
+    random = torch.Generator().manual_seed(1)
+    for n, heads, width in ((0, 2, 8), (1, 1, 2), (3, 0, 8), (2, 5, 6), (1, 1, 257), (17, 3, 129)):
+        half = min(3, width // 2)
+        query, key = (torch.randn(n, count, width, generator=random).to(dtype) for count in (heads, 1))
+        positions = torch.randint(0, 5, (3, n), generator=random)
+        assert_rotated(query, key, positions, table(5, half), (half - half // 3 * 2, half // 3, half // 3), True, True)
+        assert_rotated(query, key, positions, table(5, half), (0, half, 0), False, False)
+
+
+def test_heads_that_lie_among_others_are_turned() -> None:
+    joint = torch.randn(5, 10, 16, dtype=torch.float32, generator=torch.Generator().manual_seed(2)).bfloat16()
+    positions = torch.arange(30).reshape(5, 6).T[::2]
+    assert_rotated(joint[:, :6], joint[:, 6:8], positions, table(40, 8).T.contiguous().T, (4, 2, 2), True, False)
+    assert_rotated(
+        joint.transpose(1, 2)[:, :6], joint.transpose(1, 2)[:, 6:8], positions, table(40, 4), (2, 1, 1), False, False
+    )
+
+
+@pytest.mark.parametrize("dtype", rotation.DTYPES, ids=str)
+def test_what_is_turned_is_rounded_to_the_nearest(dtype: torch.dtype) -> None:
+    """All kinds of numbers but NaN: the smallest, the largest, and those that lie between two."""
+    values = noise(4 * 8 * 64 * dtype.itemsize, 3).view(dtype).reshape(4, 8, 64)
+    heads = torch.where(values.isfinite(), values, 0)
+    numbers = noise(20 * 64 * 4, 4).view(torch.float32).reshape(20, 64)
+    angles = torch.where(numbers.abs() < 1, numbers, 0.7)
+    assert_rotated(heads, heads[:, :1] * 0.001, torch.arange(12).reshape(3, 4), angles, (16, 8, 8), False, False)
+
+
+@pytest.mark.parametrize("dtype", rotation.DTYPES, ids=str)
+@pytest.mark.parametrize("hidden", [0, 1, 127, 128, 129, 700])
+def test_frames_that_are_compared(dtype: torch.dtype, hidden: int) -> None:
+    tokens = torch.randn(7 * 6, hidden, generator=torch.Generator().manual_seed(hidden)).to(dtype)
+    tokens[8:11], tokens[20] = tokens[2:5], 0
+    for grid in ((7, 2, 3), (1, 6, 7), (42, 1, 1)):
+        assert_same_bits(by_kernel(frames.dissimilarity, tokens, grid), pruning.dissimilarity(tokens, grid))
+
+
+def test_frames_of_all_kinds_of_numbers_that_lie_apart() -> None:
+    values = noise(9 * 40 * 4, 5).view(torch.float32).reshape(9, 40)
+    wide = torch.where(values.isfinite(), values, 0)
+    for tokens in (wide[:, 3:30], wide[:, ::2], wide.T[:9, :7]):
+        assert_same_bits(
+            by_kernel(frames.dissimilarity, to_device(tokens), (3, 3, 1)), pruning.dissimilarity(tokens, (3, 3, 1))
+        )
+
+
+def test_a_table_of_angles_of_more_elements_than_32_bits_can_count() -> None:
+    angles = torch.empty(2**15 + 1, 2**16, dtype=torch.float16, device=DEVICE)  # on a CPU, memory that is only reserved
+    angles[-1], heads = 0.5, torch.ones(1, 1, 2**16, dtype=torch.float16)
+    turned, _ = by_kernel(
+        rotation.apply_mrope, heads, heads, torch.full((3, 1), 2**15), angles, (2**13, 2**13, 2**14), False, True
+    )
+    assert_same_bits(turned, torch.tensor([0.0, 1.0], dtype=torch.float16).repeat(1, 1, 2**15))
+
+
+def test_a_frame_of_more_elements_than_32_bits_can_count() -> None:
+    tokens = torch.empty(2, 2**31 + 5, dtype=torch.bfloat16, device=DEVICE)  # on a CPU, memory that is only reserved
+    tokens[:, :2] = 1
+    assert_same_bits(by_kernel(frames.dissimilarity, tokens[:, :2], (2, 1, 1)), torch.tensor([torch.inf, 0.0]).double())
 
 
 def test_the_default_device_does_not_matter() -> None:

@@ -145,5 +145,8 @@ def test_a_chunk_of_media_alone_needs_no_table() -> None:
 def test_the_share_of_a_copy_is_measured_where_there_is_no_gpu_too() -> None:
     measured = list(bandwidth.shares(2**20, torch.device("cpu"), rounds=1))
     names = {name for name, *_ in measured}
-    assert names == {"word_hash", "content_digest", "placeholder_mask", "span_mask", "scatter_rows", "fused_merge"}
+    assert names == {
+        "word_hash", "content_digest", "placeholder_mask", "span_mask", "scatter_rows", "fused_merge", "apply_mrope",
+        "dissimilarity",
+    }  # fmt: skip
     assert all(path is Path.CPU and speed > 0 and share > 0 for _, path, speed, share in measured)

@@ -15,11 +15,14 @@ import torch
 
 from reference.items import Chunk, Span
 from reference.kernels.dispatch import Computed, Path
+from reference.kernels.frames import dissimilarity
 from reference.kernels.hashing import content_digest, word_hash
 from reference.kernels.masks import placeholder_mask, span_mask
+from reference.kernels.rotation import apply_mrope
 from reference.kernels.rows import fused_merge, scatter_rows
 
 HIDDEN, SPAN = 4096, 256
+HEAD_DIM, SECTIONS = 128, (24, 20, 20)
 
 
 class Job(NamedTuple):
@@ -41,12 +44,18 @@ def jobs(size_bytes: int, device: torch.device) -> Iterator[Job]:
     many = torch.arange(max(1, size_bytes // 8), device=device)
     sentinels = torch.arange(2**62, 2**62 + 64, device=device)
     layer_bytes = 2 * positions * HIDDEN
+    heads = table.reshape(positions, HIDDEN // HEAD_DIM, HEAD_DIM)
+    query, key = heads[:, ::2], heads[:, 1::8]
+    triples, angles = (text % 1024).repeat(3, 1), torch.ones(1024, HEAD_DIM, device=device)
+    turned_bytes = 2 * (query.numel() + key.numel())
     yield Job("word_hash", lambda: word_hash(table), layer_bytes)
     yield Job("content_digest", lambda: content_digest(table), layer_bytes)
     yield Job("placeholder_mask", lambda: placeholder_mask(many, sentinels), 9 * len(many))
     yield Job("span_mask", lambda: span_mask(spans, Chunk(0, size_bytes), device), size_bytes)
     yield Job("scatter_rows", lambda: scatter_rows(table, mask, rows), 2 * layer_bytes)
     yield Job("fused_merge", lambda: fused_merge(text, spans, rows, table, chunk), 2 * layer_bytes)
+    yield Job("apply_mrope", lambda: apply_mrope(query, key, triples, angles, SECTIONS, True, False), 2 * turned_bytes)
+    yield Job("dissimilarity", lambda: dissimilarity(table, (2, 1, positions // 2)), layer_bytes)
 
 
 def seconds(call: Callable[[], object], device: torch.device) -> float:

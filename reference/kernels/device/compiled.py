@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import triton
@@ -19,7 +20,7 @@ from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia.compiler import get_ptxas
 from triton.compiler import ASTSource
 
-from reference.kernels.device import blake3, masks, rows, word_hash
+from reference.kernels.device import blake3, frames, masks, rotation, rows, word_hash
 from reference.kernels.hashing import TILE_WORDS
 
 TARGETS = {
@@ -36,6 +37,7 @@ class Variant(NamedTuple):
     """A kernel as it is launched: the types of its arguments, its constants, and how many warps run it.
 
     even: the arguments that are divisible by 16, which Triton tells apart, beside all addresses; None: no address is, either.
+    options: what else its launcher tells the compiler.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Variant(NamedTuple):
     constants: Mapping[str, Any]
     warps: int = 4
     even: tuple[str, ...] | None = ()
+    options: Mapping[str, Any] = MappingProxyType({})
 
 
 class Compiled(NamedTuple):
@@ -76,6 +79,8 @@ def variants() -> Iterator[Variant]:
     yield Variant("find_spans", masks.find_spans, spans, {"BLOCK": masks.BLOCK})
     for moved in ("i8", "i16", "i32", "i64"):
         yield from _moving(moved)
+    for kind in ("fp32", "bf16", "fp16"):
+        yield from _computing(kind)
 
 
 def _moving(moved: str) -> Iterator[Variant]:
@@ -96,6 +101,26 @@ def _moving(moved: str) -> Iterator[Variant]:
         yield _of_ones(plain._replace(name=f"{plain.name} of one column"), widths)
 
 
+def _computing(kind: str) -> Iterator[Variant]:
+    """Heads of a common model with a table of 32 bits, and rows of a common encoder; both also of any width, anywhere."""
+    tensors = {"heads": f"*{kind}", "positions": "*i64", "axes": "*i64", "table": "*fp32", "out": f"*{kind}"}
+    sizes = {"n": "i64", "count": "i32", "width": "i32", "half": "i32"}
+    strides = {"token_stride": "i64", "head_stride": "i64", "table_stride": "i64"}
+    compared = {"rows": f"*{kind}", "out": "*fp64", "n": "i64", "frame": "i64", "hidden": "i32", "stride": "i64"}
+    pairs = {"halves": {"NEIGHBOURS": False}, "neighbours": {"NEIGHBOURS": True}}
+    for plain in (
+        *(
+            Variant(f"rotate_tiles {kind} {pair}", rotation.rotate_tiles, tensors | sizes | strides, rotation.TILE | constants)
+            for pair, constants in pairs.items()
+        ),
+        Variant(f"compare_rows {kind}", frames.compare_rows, compared, frames.SIZES),
+    ):
+        common = plain._replace(options=rotation.EXACT if plain.kernel is rotation.rotate_tiles else {})
+        widths = (*strides, "width", "half") if plain.kernel is rotation.rotate_tiles else ("hidden", "stride")
+        yield common._replace(even=widths)
+        yield common._replace(name=f"{plain.name} anywhere", even=None)
+
+
 def _of_ones(variant: Variant, ones: Sequence[str]) -> Variant:
     """The form of a kernel for which some numbers are 1: Triton makes constants of them."""
     types = {name: kind for name, kind in variant.types.items() if name not in ones}
@@ -109,7 +134,7 @@ def compiled(variant: Variant, target: str) -> Compiled:
     even = [] if variant.even is None else [name for name in order if types[name].startswith("*") or name in variant.even]
     attributes = {(order.index(name),): [["tt.divisibility", 16]] for name in even}
     source = ASTSource(fn=variant.kernel, signature=types, constexprs={**variant.constants}, attrs=attributes)
-    made = triton.compile(source, target=TARGETS[target], options={"num_warps": variant.warps})
+    made = triton.compile(source, target=TARGETS[target], options={"num_warps": variant.warps, **variant.options})
     read = _ptxas if TARGETS[target].backend == "cuda" else _assembled
     return Compiled(variant.name, target, *read(made.asm, TARGETS[target]), made.metadata.shared)
 

@@ -1,7 +1,8 @@
 """Turns to join, and scripts for requests: see `conformance.oracles.lifecycle_turns` and `conformance.oracles.lifecycle`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -11,6 +12,7 @@ from conformance.oracles.lifecycle import FIRST, Script, script
 from conformance.oracles.lifecycle_turns import BOS, Join, Tables, join
 from conformance.world.mrope import Medium
 from fuzz.strategies.scripts import layouts, media
+from reference.items import Request
 
 TEXT_AND_MEDIA = ("..", "iii", "jj", "vv.vv", "w.ww", "a", "bbb", "#", ".")
 
@@ -91,8 +93,13 @@ OPERATIONS = ("step", "step", "step", "reply", "retract", "abort", "finish", "ad
 
 
 @st.composite
-def life_scripts(choose: st.DrawFn, operations: Sequence[str] = OPERATIONS, most_rows: int = 12) -> Script:
-    """Up to 24 operations that make sense, after which everything ends; shrink to nothing at all."""
+def life_scripts(
+    choose: st.DrawFn, operations: Sequence[str] = OPERATIONS, most_rows: int = 12, conflicts: bool = False
+) -> Script:
+    """Up to 24 operations that make sense, after which everything ends; shrink to nothing at all.
+
+    conflicts: whether an identity may have two lengths, which some engines take for an error.
+    """
     scene = _Scene()
     for _ in range(choose(st.integers(0, 24))):
         operation = choose(st.sampled_from(operations))
@@ -116,7 +123,14 @@ def life_scripts(choose: st.DrawFn, operations: Sequence[str] = OPERATIONS, most
         scene.say("close s")
     embedded = choose(st.sampled_from(["", "i", "jv", "ijvwab"]))
     twice = choose(st.sampled_from([FIRST, FIRST | {"j": FIRST["i"]}]))
-    return script(scene.prompts, *scene.lines, cache_rows=choose(st.integers(0, most_rows)), embedded=embedded, numbers=twice)
+    drawn = script(scene.prompts, *scene.lines, cache_rows=choose(st.integers(0, most_rows)), embedded=embedded, numbers=twice)
+    return drawn if conflicts else drawn._replace(prompts={id: _of_one_length(one) for id, one in drawn.prompts.items()})
+
+
+def _of_one_length(request: Request) -> Request:
+    """The request, its items with identities that other lengths do not have."""
+    items = [replace(one, identity=sha256(f"{one.token_count} {one.identity!r}".encode()).digest()) for one in request.items]
+    return replace(request, items=tuple(items))
 
 
 def _admit(choose: st.DrawFn, scene: _Scene, session: str | None) -> None:

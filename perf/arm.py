@@ -1,8 +1,9 @@
 """One arm of a comparison: a process that has an engine, and times calls of it when it is told to.
 
-    python -m perf.arm SPEC CORE
+    python -m perf.arm SPEC [SLOWER] CORE
 
-speaks with `perf.gate` on standard input and output. SPEC names the engine as `--engine` does.
+speaks with `perf.gate` on standard input and output. SPEC names the engine as `--engine` does. SLOWER: so many per cent of
+what each sample takes are added to it, to see whether the gate finds them (`perf.gate_quality`).
 """
 
 import gc
@@ -41,9 +42,11 @@ class Asked:
 class Arm:
     """What the gate can ask: object 0."""
 
-    def __init__(self, engine: Any) -> None:
+    def __init__(self, engine: Any, slower: int) -> None:
         self._engine = engine
+        self._slower = slower
         self._job: Job = lambda: None
+        self._answered: Any = None
 
     def subjects(self, stages: list[str]) -> list[tuple[str, str]]:
         """The cases of these stages that the engine can do: stage and name."""
@@ -53,40 +56,47 @@ class Arm:
         return [(one.stage, name) for name, one in SIZED.items() if one.stage in stages and can.issuperset(one.needs)]
 
     def prepare(self, stage: str, name: str) -> None:
-        """Prepare a case, and run it once."""
+        """Prepare a case, and run it once. The garbage collector need not look again at what is there then."""
         importlib.import_module(f"perf.test_{stage}")
         self._job = SIZED[name].prepare(Asked(self._engine))
         self._job()
+        gc.collect()
+        gc.freeze()
 
     def sample(self, calls: int) -> list[int]:
         """The nanoseconds that so many calls take: on the wall, and of this process's time on the processor."""
-        job, nobody = self._job, None
+        job, answered, self._answered = self._job, None, None
         gc.collect()
         gc.disable()
         wall, processor = perf_counter_ns(), process_time_ns()
         for _ in range(calls):
-            nobody = job()
+            answered = job()
+        if self._slower:
+            end = processor + (process_time_ns() - processor) * (100 + self._slower) // 100
+            while process_time_ns() < end:
+                pass
         processor, wall = process_time_ns() - processor, perf_counter_ns() - wall
         gc.enable()
-        del nobody
+        self._answered = answered
         return [wall, processor]
 
     def answer(self) -> str:
-        """What the case answers, as a digest. Objects that are no values count by their types."""
-        plain = to_plain(self._job(), lambda other: {"$": "mine", "type": type(other).__name__})
+        """What the last timed call has answered, as a digest. Objects that are no values count by their types."""
+        plain = to_plain(self._answered, lambda other: {"$": "mine", "type": type(other).__name__})
         return hashlib.sha256(json.dumps(plain).encode()).hexdigest()
 
 
-def main(spec: str, core: str) -> None:
+def main(spec: str, *more: str) -> None:
     """Serve until the gate hangs up, on one core. What the engine prints goes to standard error."""
     reading, writing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     torch.set_num_threads(1)
-    arm = Arm(load(spec))
+    *slower, core = map(int, more)
+    arm = Arm(load(spec), sum(slower))
     if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {int(core)})  # only now: what the arms import, they import side by side
+        os.sched_setaffinity(0, {core})  # only now: what the arms import, they import side by side
     Peer(reading, writing, "a", lambda: "the gate has hung up", arm).serve()
     os._exit(0)
 

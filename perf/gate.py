@@ -31,7 +31,7 @@ from conformance.remote.process import Worker
 from perf.arm import STAGES
 from perf.verdict import MARGIN, Block, Comparison, Round, Verdict, compare, is_red
 
-BLOCKS, ROUNDS, FEWEST_ROUNDS, WARM_UP = 5, 15, 5, 2
+BLOCKS, ROUNDS, FEWEST_ROUNDS = 5, 15, 5
 SAMPLE_NS, BLOCK_NS = 5_000_000, 1_200_000_000
 UNRESOLVED = 0.2
 """The share of cases without a verdict from which a whole comparison is inconclusive."""
@@ -111,9 +111,11 @@ class Arms:
         """Time a case in turns: its rounds, what each arm answers, and the nanoseconds of one call of the base."""
         for arm in range(3):
             self.ask(arm, "prepare", stage, name)
-        once = max(1, min(self.ask(0, "sample", 1)[1] for _ in range(WARM_UP)))
-        calls = max(1, SAMPLE_NS // once)
-        rounds = max(FEWEST_ROUNDS, min(ROUNDS, BLOCK_NS // (6 * calls * once)))
+        calls, taken = 1, max(1, self.ask(0, "sample", 1)[1])
+        while taken < SAMPLE_NS // 2:
+            calls = max(calls + 1, min(calls * SAMPLE_NS // taken, 50 * calls))
+            taken = max(1, self.ask(0, "sample", calls)[1])
+        rounds = max(FEWEST_ROUNDS, min(ROUNDS, BLOCK_NS // (6 * taken)))
         for arm in range(3):
             self.ask(arm, "sample", calls)
         walls, processors = [], []

@@ -65,8 +65,9 @@ class Block(NamedTuple):
     wall: Sequence[Round]
 
 
-class Ratios(NamedTuple):
-    """How many times as long as the base the other and the control took; by the clock that decides, and by the other one."""
+class Logs(NamedTuple):
+    """Logarithms of how many times as long as the base the other and the control took; by the clock that decides, and by the
+    other one. With the engines exchanged they are the negatives, exactly."""
 
     other: float
     control: float
@@ -89,19 +90,22 @@ class Comparison:
     reason: str
 
 
-def middle(ratios: Sequence[float]) -> float:
-    """The median of ratios, in logarithms: that of the reciprocals is its reciprocal, be they even or odd in number."""
-    return exp(median(map(log, ratios)))
-
-
-def of_block(block: Block, *, waits: bool = False) -> Ratios:
+def of_block(block: Block, *, waits: bool = False) -> Logs:
     """The middle of the rounds of a block. waits: whether wall time decides."""
     deciding, beside = (block.wall, block.processor) if waits else (block.processor, block.wall)
-    control = middle([one.control / one.base for one in deciding])
-    return Ratios(middle([one.ratio for one in deciding]), control, middle([one.ratio for one in beside]))
+    return Logs(
+        median(log(one.ratio) for one in deciding),
+        median(log(one.control / one.base) for one in deciding),
+        median(log(one.ratio) for one in beside),
+    )
 
 
-def judge(blocks: Sequence[Ratios], *, margin: float = MARGIN) -> tuple[Verdict, str]:
+def of_run(blocks: Sequence[Logs]) -> Logs:
+    """The middle of the blocks of a run."""
+    return Logs(*map(median, zip(*blocks, strict=True)))
+
+
+def judge(blocks: Sequence[Logs], *, margin: float = MARGIN) -> tuple[Verdict, str]:
     """The verdict of a run, and why it is unresolved.
 
     SLOWER: the middle of the blocks is beyond the margin, and four of five blocks are beyond half of it. FASTER is its
@@ -110,30 +114,29 @@ def judge(blocks: Sequence[Ratios], *, margin: float = MARGIN) -> tuple[Verdict,
     """
     if len(blocks) < FEWEST_BLOCKS:
         return Verdict.UNRESOLVED, f"{len(blocks)} blocks, where {FEWEST_BLOCKS} are needed"
-    ratio, beside = (log(middle(values)) for values in ([one.other for one in blocks], [one.beside for one in blocks]))
-    noise = log(middle([one.control for one in blocks]))
+    run = of_run(blocks)
     limit, half = log(1 + margin), log(1 + margin / 2)
-    if abs(noise) > log(1 + NOISE):
-        return Verdict.UNRESOLVED, f"the base differs from itself by {exp(abs(noise)) - 1:.1%}"
-    if abs(ratio) <= limit:
+    if abs(run.control) > log(1 + NOISE):
+        return Verdict.UNRESOLVED, f"the base differs from itself by {exp(abs(run.control)) - 1:.1%}"
+    if abs(run.other) <= limit:
         return Verdict.SAME, ""
-    sign = 1 if ratio > 0 else -1
-    if sign * beside < -limit:
+    sign = 1 if run.other > 0 else -1
+    if sign * run.beside < -limit:
         return Verdict.UNRESOLVED, "the two clocks point in opposite directions"
-    if sum(sign * log(one.other) > half for one in blocks) < AGREEING * len(blocks):
+    if sum(sign * one.other > half for one in blocks) < AGREEING * len(blocks):
         return Verdict.UNRESOLVED, "the blocks do not agree"
     return (Verdict.SLOWER if sign > 0 else Verdict.FASTER), ""
 
 
 def compare(blocks: Sequence[Block], *, margin: float = MARGIN, waits: bool = False) -> Comparison:
     """What a run amounts to."""
-    ratios = [of_block(block, waits=waits) for block in blocks]
-    verdict, reason = judge(ratios, margin=margin)
-    if not ratios:
+    logs = [of_block(block, waits=waits) for block in blocks]
+    verdict, reason = judge(logs, margin=margin)
+    if not logs:
         return Comparison(verdict, 1.0, 0.0, float("inf"), 1.0, reason)
     low, high = interval([block.wall if waits else block.processor for block in blocks])
-    ratio, control = middle([one.other for one in ratios]), middle([one.control for one in ratios])
-    return Comparison(verdict, ratio, low, high, control, reason)
+    run = of_run(logs)
+    return Comparison(verdict, exp(run.other), low, high, exp(run.control), reason)
 
 
 def is_red(first: Verdict, second: Verdict | None) -> bool:

@@ -7,6 +7,7 @@ import torch
 
 from conformance.engine import Engine
 from conformance.world.doubles import image, request, whole
+from perf.counters import tallied
 from perf.sized import Job, sized
 from reference.items import Chunk, Item, Modality, Span
 
@@ -24,7 +25,7 @@ def ready(items: Sequence[Item]) -> torch.Tensor:
     return torch.empty(sum(item.token_count for item in items), HIDDEN, dtype=torch.bfloat16)
 
 
-ENCODERS = dict.fromkeys(Modality, ready)
+ENCODERS = dict.fromkeys(Modality, tallied(ready))
 
 
 @sized("count_in_chunk")

@@ -7,6 +7,7 @@ import torch
 
 from conformance.engine import Engine
 from conformance.world.doubles import Encoders, image
+from perf.counters import tallied
 from perf.sized import Job, sized
 from reference.items import Chunk, Request
 
@@ -19,6 +20,7 @@ HISTORY = Request(
 TURN = Request(id="turn", input_ids=np.full(512, 20, dtype=np.int64), items=(image(1_000, (10, 9 + PICTURE)),))
 REPLY = np.full(256, 20, dtype=np.int64)
 TABLE = torch.zeros(128, 5)
+ENCODERS = {modality: tallied(encoder) for modality, encoder in Encoders().items()}
 
 
 @sized("join_turn")
@@ -40,7 +42,7 @@ def test_join_padded_ids(engine: Engine) -> Job:
 
 @sized("open_lifecycle", "open_lifecycle.admit", "open_lifecycle.abort")
 def test_admit_and_abort_a_thousand_pictures(engine: Engine) -> Job:
-    requests, numbers = engine.open_lifecycle(Encoders(), TABLE, 0), count()
+    requests, numbers = engine.open_lifecycle(ENCODERS, TABLE, 0), count()
 
     def job() -> None:
         id = f"request {next(numbers)}"
@@ -53,7 +55,7 @@ def test_admit_and_abort_a_thousand_pictures(engine: Engine) -> Job:
 @sized("open_lifecycle", "open_lifecycle.admit", "open_lifecycle.step", "open_lifecycle.retract")
 def test_a_step_of_64_requests(engine: Engine) -> Job:
     """Each computes one picture, and is retracted."""
-    requests = engine.open_lifecycle(Encoders(), TABLE, 1 << 20)
+    requests = engine.open_lifecycle(ENCODERS, TABLE, 1 << 20)
     for n in range(64):
         requests.admit(Request(id=str(n), input_ids=TURN.input_ids, items=(image(n, (10, 9 + PICTURE)),)), None, None)
     chunks = {str(n): Chunk(0, 512) for n in range(64)}
@@ -62,7 +64,7 @@ def test_a_step_of_64_requests(engine: Engine) -> Job:
 
 @sized("open_lifecycle", "open_lifecycle.admit", "open_lifecycle.step", "open_lifecycle.retract", "open_lifecycle.reply")
 def test_one_token_behind_a_thousand_pictures(engine: Engine) -> Job:
-    requests = engine.open_lifecycle(Encoders(), TABLE, 0)
+    requests = engine.open_lifecycle(ENCODERS, TABLE, 0)
     requests.admit(HISTORY, None, None)
     requests.reply("history", [20])
     chunks = {"history": Chunk(LENGTH, 1)}

@@ -43,7 +43,7 @@ def test_fetch_a_data_uri(engine: Engine) -> Job:
     return lambda: fetch.by(engine, network)
 
 
-@sized("fetch_media")
+@sized("fetch_media", uncounted="the server is a thread")
 def test_fetch_through_a_connection(engine: Engine) -> Job:
     fetch = Fetch("http://media.example/photo", pages={"/photo": page(PIXELS.tobytes())})
     network = fetch.network()

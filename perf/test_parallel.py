@@ -9,6 +9,7 @@ from conformance.engine import Engine
 from conformance.protocol.parallel import Layout, Load, LoneRank, Routed
 from conformance.protocol.prefix_cache import Namespace
 from conformance.world.doubles import image, request
+from perf.counters import tallied
 from perf.sized import Job, sized
 
 RANKS = 1_000
@@ -31,14 +32,14 @@ def test_assign_256_items(engine: Engine) -> Job:
 def test_encode_alone(engine: Engine) -> Job:
     """64 items of 256 rows: what the sharing itself costs."""
     rows = {n: torch.zeros(256, 64) for n in range(64)}
-    return lambda: engine.encode_on_rank(LONG.items, lambda item: rows[int(item.feature.item())], LoneRank())
+    return lambda: engine.encode_on_rank(LONG.items, tallied(lambda item: rows[int(item.feature.item())]), LoneRank())
 
 
 @sized("open_rank", "open_rank.step")
 def test_take_in_64_pictures(engine: Engine) -> Job:
     """A prompt of 32,768 positions and 64 pictures of 256 KiB each, on one rank."""
     rank, picture = engine.open_rank(LoneRank(), 1), torch.zeros(256, 256)
-    return lambda: rank.step([LONG], lambda item: picture, lambda tensor, device: tensor)
+    return lambda: rank.step([LONG], tallied(lambda item: picture), lambda tensor, device: tensor)
 
 
 @sized("routed")

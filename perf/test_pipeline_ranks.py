@@ -7,6 +7,7 @@ from conformance.engine import Engine
 from conformance.protocol.pipeline_ranks import Received
 from conformance.suite.merging_feeds import chunk_ids
 from conformance.world.prompts import Prompt, draw, picture
+from perf.counters import tallied
 from perf.sized import Job, sized
 from reference.items import Chunk, Modality, Request, Span
 
@@ -24,7 +25,7 @@ PROMPT = Prompt(np.tile(draw("i" * 64 + "." * 64).input_ids.repeat(4), 4), PICTU
 def test_the_first_rank(engine: Engine) -> Job:
     table = torch.ones(32_000, HIDDEN, dtype=torch.bfloat16)
     rows = torch.ones(256, HIDDEN * 4, dtype=torch.bfloat16)
-    encoders = {modality: lambda items: [rows for _ in items] for modality in Modality}
+    encoders = dict.fromkeys(Modality, tallied(lambda items: [rows for _ in items]))
     request = Request(id="r", input_ids=chunk_ids(engine, PROMPT, CHUNK), items=PICTURES)
     return lambda: engine.rank_input(0, SPLIT, LEVELS, request, CHUNK, encoders, table, None)
 

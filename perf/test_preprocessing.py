@@ -15,6 +15,7 @@ PICTURE = Item(modality=Modality.IMAGE, feature=PIXELS, format=Format.RAW)
 OPTIONS = {Modality.IMAGE: {"min_pixels": 3136, "max_pixels": 12_845_056}, Modality.VIDEO: {"num_frames": 32}}
 RESULT = torch.zeros(5329, 1176, dtype=torch.uint8)
 LIMIT_S = 60.0
+WORKERS = "workers take turns as they please"
 
 
 def no_work(item: Item, processor: str, options: Mapping[str, Any]) -> Any:
@@ -28,7 +29,7 @@ def test_key_of_a_picture(engine: Engine) -> Job:
     return lambda: engine.preprocessing_key(PICTURE, "ImageProcessor 1", OPTIONS)
 
 
-@sized("open_preprocessor", "open_preprocessor.submit", "open_preprocessor.result")
+@sized("open_preprocessor", "open_preprocessor.submit", "open_preprocessor.result", uncounted=WORKERS)
 def test_preprocess_a_picture_again(engine: Engine) -> Job:
     """One picture whose result is kept."""
     preprocessor = engine.open_preprocessor(no_work, 1, 1, 1 << 30)
@@ -36,14 +37,14 @@ def test_preprocess_a_picture_again(engine: Engine) -> Job:
     return lambda: preprocessor.result(preprocessor.submit(PICTURE, "ImageProcessor 1", OPTIONS), LIMIT_S)
 
 
-@sized("open_preprocessor", "open_preprocessor.submit", "open_preprocessor.result")
+@sized("open_preprocessor", "open_preprocessor.submit", "open_preprocessor.result", uncounted=WORKERS)
 def test_preprocess_a_picture_that_is_not_kept(engine: Engine) -> Job:
     """One picture whose result is too large to keep: the way through a worker and back."""
     preprocessor = engine.open_preprocessor(no_work, 1, 1, 1024)
     return lambda: preprocessor.result(preprocessor.submit(PICTURE, "ImageProcessor 1", OPTIONS), LIMIT_S)
 
 
-@sized("open_preprocessor", "open_preprocessor.submit", "open_preprocessor.result")
+@sized("open_preprocessor", "open_preprocessor.submit", "open_preprocessor.result", uncounted=WORKERS)
 def test_preprocess_sixty_four_small_pictures(engine: Engine) -> Job:
     """64 pictures of 8 x 8 pixels at once, with 4 workers; nothing is kept."""
     preprocessor = engine.open_preprocessor(lambda item, processor, options: 0, 4, 64, 0)

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from conformance.engine import Engine
+from perf.counters import tallied
 from perf.sized import Job, sized
 from reference.items import Chunk, Item, Modality, Request, Span
 
@@ -45,4 +46,4 @@ def test_a_step_within_a_pruned_video(engine: Engine) -> Job:
     fields = {"video_grid_thw": (FRAMES, HEIGHT, WIDTH)}
     video = Item(modality=Modality.VIDEO, spans=VIDEO.spans, feature=rows, fields=fields, identity=bytes(32))
     step = (Request(id="video", input_ids=IDS, items=(video,)), Chunk(1024, 1024))
-    return lambda: engine.encode_pruned([step], {Modality.VIDEO: lambda items: [rows]}, None, RATE)
+    return lambda: engine.encode_pruned([step], {Modality.VIDEO: tallied(lambda items: [rows])}, None, RATE)

@@ -19,7 +19,7 @@ from conformance.protocol.disaggregation import Disaggregation
 from conformance.protocol.encoder_cache import EncoderCaches
 from conformance.protocol.encoding import Encoding
 from conformance.protocol.identity import Identity
-from conformance.protocol.kernels import Kernels
+from conformance.protocol.kernels import ROTATIONS, Kernels
 from conformance.protocol.lifecycle import Lifecycle
 from conformance.protocol.media import Media
 from conformance.protocol.merging import Merging
@@ -93,6 +93,8 @@ class Traits:
     carriers: the kinds of carriers that can be opened where the suite runs; others are not asked for.
     caller_chooses: what of a live request its caller chooses, and not the engine: its id ("ids"), and which chunk of it a step
         computes ("chunks"). Wrong choices of what an engine chooses itself are not asked for.
+    rotations: the forms of M-RoPE that the engine applies to heads, and "table" where it looks positions up in a table, so
+        that some lie outside; others are not asked for.
     profile: whose exact values the engine promises beside the core ("core": nobody's).
     """
 
@@ -130,6 +132,7 @@ class Traits:
     rooms: Literal["caller", "engine"] = "caller"
     carriers: tuple[str, ...] = ("memory",)
     caller_chooses: tuple[str, ...] = ("ids", "chunks")
+    rotations: tuple[str, ...] = ROTATIONS
     profile: Profile = Profile.CORE
 
 
@@ -186,6 +189,7 @@ def families(method: str, traits: Traits) -> tuple[str, ...]:
         "bind_output": traits.bound_families,
         "positions": traits.numbered_families,
         "open_lifecycle": traits.caller_chooses,
+        "apply_mrope": traits.rotations,
         "open_router": tuple(policy.replace(" ", "-") for policy in traits.routing_policies),
     }
     return named.get(method, ())

@@ -39,8 +39,10 @@ from reference.disaggregation import prefill_side as _prefill_side
 from reference.disaggregation import receiver as _receiver
 from reference.encoder_cache import EncoderCache as _EncoderCache
 from reference.items import Chunk, Item, Span
+from reference.kernels import frames as _frames
 from reference.kernels import hashing as _hashing
 from reference.kernels import masks as _masks
+from reference.kernels import rotation as _rotation
 from reference.kernels import rows as _rows
 from reference.lifecycle import requests as _requests
 from reference.lifecycle import turns as _turns
@@ -259,6 +261,24 @@ class ReferenceEngine:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """`reference.kernels.rows.fused_merge`."""
         return _rows.fused_merge(input_ids, spans, rows, table, chunk).value
+
+    @staticmethod
+    def apply_mrope(
+        query: torch.Tensor,
+        key: torch.Tensor,
+        positions: torch.Tensor,
+        table: torch.Tensor,
+        sections: tuple[int, int, int],
+        interleaved: bool,
+        neighbours: bool,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """`reference.kernels.rotation.apply_mrope`."""
+        return _rotation.apply_mrope(query, key, positions, table, sections, interleaved, neighbours).value
+
+    @staticmethod
+    def dissimilarity(embeddings: torch.Tensor, grid: tuple[int, int, int]) -> torch.Tensor:
+        """`reference.kernels.frames.dissimilarity`."""
+        return _frames.dissimilarity(embeddings, grid).value
 
     # pipeline
     @staticmethod

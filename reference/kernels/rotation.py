@@ -54,13 +54,13 @@ def apply_mrope(
         frequencies = torch.arange(half, device=query.device)
         turns = positions[axes].T
         cosines, sines = (table[turns, frequencies + first].to(query.dtype)[:, None] for first in (0, half))
-        return Computed((_turn(query, cosines, sines, neighbours), _turn(key, cosines, sines, neighbours)), path)
+        return Computed((turn(query, cosines, sines, neighbours), turn(key, cosines, sines, neighbours)), path)
     from reference.kernels.device.rotation import rotate
 
     return Computed((rotate(query, positions, axes, table, neighbours), rotate(key, positions, axes, table, neighbours)), path)
 
 
-def _turn(heads: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor, neighbours: bool) -> torch.Tensor:
+def turn(heads: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor, neighbours: bool) -> torch.Tensor:
     """The heads [n, heads, head_dim], turned by cosines and sines [n, 1, frequencies]; each operation rounds once."""
     half = cosines.shape[2]
     ones = slice(0, 2 * half, 2) if neighbours else slice(0, half)

@@ -64,13 +64,19 @@ class Arm:
         gc.freeze()
 
     def sample(self, calls: int) -> list[int]:
-        """The nanoseconds that so many calls take: on the wall, and of this process's time on the processor."""
+        """The nanoseconds that so many calls take: on the wall, and of this process's time on the processor.
+
+        Where a GPU is at work, until it has nothing left to do.
+        """
         job, answered, self._answered = self._job, None, None
+        finish = torch.cuda.synchronize if self.waits() else bool
         gc.collect()
+        finish()
         gc.disable()
         wall, processor = perf_counter_ns(), process_time_ns()
         for _ in range(calls):
             answered = job()
+        finish()
         if self._slower:
             end = processor + (process_time_ns() - processor) * (100 + self._slower) // 100
             while process_time_ns() < end:
@@ -79,6 +85,10 @@ class Arm:
         gc.enable()
         self._answered = answered
         return [wall, processor]
+
+    def waits(self) -> bool:
+        """Whether this process waits for others: for a GPU, whose time is none of the processor's."""
+        return bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
 
     def answer(self) -> str:
         """What the last timed call has answered, as a digest. Objects that are no values count by their types."""

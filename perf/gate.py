@@ -71,16 +71,18 @@ class Finding:
 
 
 class Run(NamedTuple):
-    """What a case took in some blocks; what one call of the base takes; whether all arms answered alike; what went wrong."""
+    """What a case took in some blocks; what one call of the base takes; whether all arms answered alike; whether one of them
+    waits, so that the wall's time decides; what went wrong."""
 
     blocks: list[Block]
     base_ms: float
     same_answers: bool
+    waits: bool = False
     fault: str = ""
 
     def compared(self, margin: float) -> Comparison:
         """What the blocks amount to."""
-        made = compare(self.blocks, margin=margin)
+        made = compare(self.blocks, margin=margin, waits=self.waits)
         return replace(made, verdict=Verdict.UNRESOLVED, reason=self.fault) if self.fault else made
 
 
@@ -107,8 +109,8 @@ class Arms:
             raise CannotCompare(f"an engine could not be loaded: {gone}") from gone
         return [one for one in base if one in other]
 
-    def block(self, stage: str, name: str) -> tuple[Block, list[str], float]:
-        """Time a case in turns: its rounds, what each arm answers, and the nanoseconds of one call of the base."""
+    def block(self, stage: str, name: str) -> Run:
+        """Time a case in turns."""
         for arm in range(3):
             self.ask(arm, "prepare", stage, name)
         calls, taken = 1, max(1, self.ask(0, "sample", 1)[1])
@@ -128,7 +130,9 @@ class Arms:
             walls.append(Round(*(max(1, one[0]) for one in taken)))
             processors.append(Round(*(max(1, one[1]) for one in taken)))
         answers = [self.ask(arm, "answer") for arm in range(3)]
-        return Block(processors, walls), answers, sum(one.base for one in processors) / (2 * calls * rounds)
+        waits = any(self.ask(arm, "waits") for arm in range(3))
+        base_ns = sum(one.base for one in (walls if waits else processors)) / (2 * calls * rounds)
+        return Run([Block(processors, walls)], base_ns / 1e6, len(set(answers)) == 1, waits)
 
 
 def _command(spec: str, core: int) -> str:
@@ -147,14 +151,19 @@ def measure(base: str, other: str, cases: Sequence[tuple[str, str]], blocks: int
                 before = runs[place]
                 progress.advance(task)
                 try:
-                    block, answers, once_ns = arms.block(*case)
+                    found = arms.block(*case)
                 except Exception as error:  # an engine's, or the end of its process
                     runs[place] = before._replace(fault=f"{type(error).__name__}: {error}"[:200])
                     arms.stop()
                     arms = Arms(base, other, seed + number)
                     continue
-                same = before.same_answers and len(set(answers)) == 1
-                runs[place] = Run([*before.blocks, block], once_ns / 1e6, same, before.fault)
+                runs[place] = Run(
+                    [*before.blocks, *found.blocks],
+                    found.base_ms,
+                    before.same_answers and found.same_answers,
+                    before.waits or found.waits,
+                    before.fault,
+                )
         finally:
             arms.stop()
     return runs

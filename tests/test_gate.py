@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from conformance.loading import load
 from perf import gate
-from perf.gate import Arms, CannotCompare, Finding, exit_status
+from perf.arm import Arm
+from perf.gate import Arms, CannotCompare, Finding, Run, exit_status
 from perf.verdict import Block, Comparison, Round, Verdict
 
 SLOW = """
@@ -75,11 +77,11 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
         def common(self, stages: Any) -> list[tuple[str, str]]:
             return [("merging", name) for name in play.ratio]
 
-        def block(self, stage: str, name: str) -> tuple[Block, list[str], float]:
+        def block(self, stage: str, name: str) -> Run:
             if not play.ratio[name]:
                 raise ValueError("no such kernel")
             rounds = [Round(100.0, 100.0 * play.ratio[name], 100.0)] * 5
-            return Block(rounds, rounds), ["x", "y" if name == "b" else "x", "x"], 2e6
+            return Run([Block(rounds, rounds)], 2.0, name != "b")
 
         def stop(self) -> None:
             play.stopped += 1
@@ -128,12 +130,37 @@ def test_three_processes_take_turns(tmp_path: Path) -> None:
     arms = Arms("reference", f"{tmp_path}/slow.py:Slow", 0)
     try:
         (case,) = [one for one in arms.common(["sentinels"]) if "sentinels" in one[1]][:1]
-        block, answers, once_ns = arms.block(*case)
+        run = arms.block(*case)
     finally:
         arms.stop()
-    assert len(set(answers)) == 1
-    assert once_ns > 0
-    assert min(one.ratio for one in block.processor) > 1.5
+    assert run.same_answers
+    assert run.base_ms > 0
+    assert min(one.ratio for one in run.blocks[0].processor) > 1.5
+
+
+def test_time_on_the_wall_decides_where_an_engine_waits() -> None:
+    blocks = [Block([Round(1.0, 1.0, 1.0)] * 5, [Round(1.0, 1.2, 1.0)] * 5)] * 5
+    assert Run(blocks, 1.0, True, waits=True).compared(0.03).verdict is Verdict.SLOWER
+    assert Run(blocks, 1.0, True, waits=False).compared(0.03).verdict is Verdict.SAME
+
+
+def test_the_last_timed_call_is_what_is_compared() -> None:
+    arm = Arm(load("reference"), 0)
+    asked = iter(range(9))
+    arm._job = lambda: next(asked)
+    arm.sample(3)
+    told = arm.answer()
+    arm._job = lambda: 2
+    arm.sample(1)
+    assert told == arm.answer()
+
+
+def test_a_planted_slowdown_is_what_it_says() -> None:
+    arm = Arm(load("reference"), 50)
+    arm._job = lambda: sum(range(100_000))
+    slow = min(arm.sample(5)[1] for _ in range(5))
+    arm._slower = 0
+    assert 1.2 < slow / min(arm.sample(5)[1] for _ in range(5)) < 1.9
 
 
 def test_an_engine_that_cannot_be_loaded_is_told() -> None:

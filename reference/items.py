@@ -281,17 +281,20 @@ def span_table(items: Sequence[Item], length: int = LONGEST) -> SpanTable:
     """The spans of all items. Raises ValueError, naming the span, unless they are disjoint and end before `length`."""
     by_item = [item.spans for item in items]
     spans = [*chain.from_iterable(by_item)]
-    lasts = [span.last for span in spans]
-    if max(lasts, default=-1) >= length:
+    try:
+        firsts = np.fromiter([span.first for span in spans], np.int64, len(spans))
+        lasts = np.fromiter([span.last for span in spans], np.int64, len(spans))
+    except OverflowError:
         check_within(all_spans(items), length)
-    firsts = np.fromiter([span.first for span in spans], np.int64, len(spans))
-    stops = np.fromiter(lasts, np.int64, len(spans)) + 1
-    owners = np.repeat(np.arange(len(items)), np.fromiter(map(len, by_item), np.int64, len(items)))
+        raise
+    owners = np.arange(len(items))
+    if len(spans) != len(items) or not all(by_item):
+        owners = np.repeat(owners, [len(spans) for spans in by_item])
     order = np.argsort(firsts, kind="stable")
-    table = SpanTable(owners[order], firsts[order], stops[order])
-    if (table.firsts[1:] < table.stops[:-1]).any():
-        check_disjoint(all_spans(items))
-    return table
+    owners, firsts, lasts = owners[order], firsts[order], lasts[order]
+    if (firsts[1:] <= lasts[:-1]).any() or (lasts[-1:] >= length).any():
+        check_within(all_spans(items), length)
+    return SpanTable(owners, firsts, lasts + 1)
 
 
 def make_spans(firsts: NDArray[np.int64], lasts: NDArray[np.int64]) -> tuple[Span, ...]:

@@ -15,7 +15,7 @@ length SGLang returns a few sentinels or none; here it is an error.
 
 import hashlib
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +61,9 @@ def item_sentinels(item: Item) -> Sentinels:
 
 def sentinel_table(items: Iterable[Item]) -> NDArray[np.int64]:
     """The sentinels of many items, int64 [items, 4]. Raises ValueError as `item_sentinels` does."""
-    return _derive([_seed(item) for item in items])
+    return _derive(
+        [item.identity or _refuse(item) if item.caller_hash is None else item.caller_hash.to_bytes(8, "big") for item in items]
+    )
 
 
 def fill(values: Sentinels | NDArray[np.int64], length: int) -> NDArray[np.int64]:
@@ -85,12 +87,8 @@ def check_vocabulary(size: int) -> None:
         raise ValueError(f"a vocabulary of {size} ids reaches into the sentinels, which begin at {SHIFT}")
 
 
-def _seed(item: Item) -> bytes:
-    if item.caller_hash is not None:
-        return item.caller_hash.to_bytes(8, "big")
-    if item.identity is None:
-        raise ValueError(f"this {item.modality.name.lower()} has no identity yet; identify it before padding")
-    return item.identity
+def _refuse(item: Item) -> NoReturn:
+    raise ValueError(f"this {item.modality.name.lower()} has no identity yet; identify it before padding")
 
 
 def _derive(seeds: Iterable[bytes]) -> NDArray[np.int64]:

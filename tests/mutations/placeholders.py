@@ -28,10 +28,10 @@ MUTATIONS = [
         "spans do not overlap",
         "placeholders",
         "    spans = span_table(items, len(padded))\n"
-        "    _fill(padded, spans.firsts, spans.lengths, sentinel_table(items)[spans.owners])\n",
+        "    _fill(padded, spans, sentinel_table(items))\n",
         "    for one in items:\n"
         "        spans = span_table([one], len(padded))\n"
-        "        _fill(padded, spans.firsts, spans.lengths, sentinel_table([one])[spans.owners])\n",
+        "        _fill(padded, spans, sentinel_table([one]))\n",
         "PLACEHOLDERS-07",
     ),
 ]

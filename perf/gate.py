@@ -241,8 +241,8 @@ def as_json(base: str, other: str, margin: float, findings: Sequence[Finding]) -
 
 
 def plot(findings: Sequence[Finding], margin: float, path: Path) -> None:
-    """Ratios with their intervals, one case a line; the margin is shaded, and what the base differs from itself by is drawn."""
-    from matplotlib.figure import Figure  # type: ignore[import-not-found]  # only who wants a plot needs it
+    """Ratios with their intervals, one case a line. The margin is shaded, and darker what the base differs from itself by."""
+    from matplotlib.figure import Figure  # only who wants a plot needs it
 
     figure = Figure(figsize=(8, 1.2 + 0.28 * len(findings)), layout="constrained")
     axes = figure.subplots()
@@ -250,9 +250,9 @@ def plot(findings: Sequence[Finding], margin: float, path: Path) -> None:
     for line, one in enumerate(reversed(findings)):
         last = one.again or one.first
         colour = {"default": "tab:blue", "yellow": "tab:orange"}.get(COLOURS[one.verdict], f"tab:{COLOURS[one.verdict]}")
+        axes.fill_betweenx([line - 0.4, line + 0.4], last.control, 1 / last.control, color="0.75", linewidth=0)
         axes.plot([last.low, last.high], [line, line], color=colour)
         axes.plot([last.ratio], [line], "o", color=colour)
-        axes.plot([last.control], [line], "|", color="0.5")
     axes.set_yticks(range(len(findings)), [f"{one.stage}: {one.subject}" for one in reversed(findings)], fontsize=7)
     axes.set_xscale("log")
     axes.set_xlabel("times as long as the base")

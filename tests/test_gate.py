@@ -125,6 +125,14 @@ def test_the_command_ends_with_the_status_of_its_table(played: SimpleNamespace, 
     assert CliRunner().invoke(app, ["--engine", "acme"]).exit_code == gate.USAGE
 
 
+def test_a_plot_has_a_line_for_each_case_with_its_interval_and_what_the_base_differs_by(tmp_path: Path) -> None:
+    noisy = Finding("b case", "a stage", Comparison(Verdict.UNRESOLVED, 1.1, 1.05, 1.2, 0.93, "noise"), None, 1.0, True)
+    gate.plot([finding(Verdict.SAME), noisy], 0.03, tmp_path / "ratios.svg")
+    drawn = (tmp_path / "ratios.svg").read_text()
+    assert drawn.index("a stage: b case") < drawn.index("a stage: a case"), "the first one is at the top"
+    assert drawn.count("FillBetweenPolyCollection") == 2
+
+
 def test_three_processes_take_turns(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     arms = Arms("reference", f"{tmp_path}/slow.py:Slow", 0)

@@ -255,6 +255,8 @@ def plot(findings: Sequence[Finding], margin: float, path: Path) -> None:
         axes.plot([last.ratio], [line], "o", color=colour)
     axes.set_yticks(range(len(findings)), [f"{one.stage}: {one.subject}" for one in reversed(findings)], fontsize=7)
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("{x:g}")
     axes.set_xlabel("times as long as the base")
     figure.savefig(path)
 

@@ -4,8 +4,10 @@ import torch
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from conformance.cases import Pair
 from conformance.oracles.encoder_cache import Script, script
 from conformance.suite.encoder_cache_cases import Mismatch
+from conformance.suite.test_encoder_cache_keys import Keyed, of
 from fuzz.search import searches
 from fuzz.strategies.cache_scripts import scripts
 
@@ -100,3 +102,31 @@ def test_any_pins_leave_what_they_leave() -> SearchStrategy[Script]:
 @searches("ENCODER_CACHE-19")
 def test_clear_at_any_time_takes_pinned_entries() -> SearchStrategy[Script]:
     return scripts((*PINS, "clear"))
+
+
+def keyed(versions: SearchStrategy[str], changes_encoder: bool = True) -> SearchStrategy[Keyed]:
+    """An item with an adapter or none; shrinks to none."""
+    adapters = st.none() | st.tuples(st.text("ab:/1", max_size=4), versions)
+    return st.builds(lambda name, adapter: of(name, adapter, changes_encoder), st.sampled_from("ab"), adapters)
+
+
+@searches("ENCODER_CACHE-23")
+def test_any_items_and_adapters() -> SearchStrategy[Pair]:
+    def is_told_apart(two: tuple[Keyed, Keyed]) -> bool:
+        names = {one.adapter and one.adapter[0] for one in two}
+        return two[0].identity != two[1].identity or len(names) == 2
+
+    one = keyed(st.text("ab:/1", max_size=4))
+    return st.tuples(one, one).filter(is_told_apart).map(lambda two: Pair(*two))
+
+
+@searches("ENCODER_CACHE-24")
+def test_any_adapter_that_was_loaded_again() -> SearchStrategy[Pair]:
+    name, versions = st.text("ab:/1", max_size=4), st.lists(st.text("ab:/1", max_size=4), min_size=2, max_size=2, unique=True)
+    return st.builds(lambda name, two: Pair(*(of("a", (name, version)) for version in two)), name, versions)
+
+
+@searches("ENCODER_CACHE-25")
+def test_any_adapters_of_the_language_model() -> SearchStrategy[Pair]:
+    one = keyed(st.text("ab:/1", max_size=4), changes_encoder=False)
+    return st.tuples(one, one).map(lambda two: Pair(two[0], two[1]._replace(identity=two[0].identity)))

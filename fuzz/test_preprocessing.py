@@ -7,9 +7,10 @@ from hypothesis.strategies import SearchStrategy
 
 from conformance.cases import Pair
 from conformance.oracles.preprocessing import Script
+from conformance.oracles.preprocessing_mirrors import Traffic
 from conformance.suite.preprocessing_cases import Asked, Uses, asked
 from fuzz.search import searches
-from fuzz.strategies.preprocessing_scripts import scripts
+from fuzz.strategies.preprocessing_scripts import scripts, traffics
 from reference.items import Modality
 
 NAMES = st.text("abk_12", min_size=1, max_size=4)
@@ -100,3 +101,28 @@ def test_any_uses() -> SearchStrategy[Uses]:
 @searches("PREPROCESSING-32")
 def test_any_uses_stay_in_the_budget() -> SearchStrategy[Uses]:
     return st.builds(Uses, st.integers(0, 6), st.text("abcdAB", min_size=1, max_size=24))
+
+
+@searches("PREPROCESSING-37")
+def test_any_traffic_in_order() -> SearchStrategy[Traffic]:
+    return traffics()
+
+
+@searches("PREPROCESSING-38")
+def test_any_uses_of_what_was_sent() -> SearchStrategy[Uses]:
+    return st.builds(Uses, st.integers(0, 6), st.text("abcdAB", min_size=1, max_size=24))
+
+
+@searches("PREPROCESSING-39")
+def test_any_requests_that_do_not_fit() -> SearchStrategy[Traffic]:
+    return traffics(together=False)
+
+
+@searches("PREPROCESSING-40")
+def test_any_order_of_messages() -> SearchStrategy[Traffic]:
+    return traffics(in_order=False)
+
+
+@searches("PREPROCESSING-41")
+def test_any_traffic_stays_in_the_budget() -> SearchStrategy[Traffic]:
+    return traffics(in_order=False)

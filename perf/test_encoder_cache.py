@@ -40,3 +40,9 @@ def test_pin_and_unpin(engine: Engine) -> Job:
     for key in KEYS[:ROOM]:
         cache.put(key, picture)
     return lambda: [(cache.pin(key), cache.unpin(key)) for key in KEYS[:ROOM]]
+
+
+@sized("encoder_key")
+def test_keys_for_an_adapter(engine: Engine) -> Job:
+    """The keys of 128 pictures for one adapter that changes the encoder."""
+    return lambda: [engine.encoder_key(key, ("cats", "/adapters/cats/1"), True) for key in KEYS]

@@ -1,6 +1,6 @@
 """What preprocessing costs beside the work itself: pictures of 1,024 x 1,024 pixels whose results are 6 MiB."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,3 +54,22 @@ def test_preprocess_sixty_four_small_pictures(engine: Engine) -> Job:
         preprocessor.result(ticket, LIMIT_S)
         for ticket in [preprocessor.submit(picture, "ImageProcessor 1", OPTIONS) for picture in pictures]
     ]
+
+
+def through(engine: Engine, keys: Sequence[bytes]) -> Job:
+    """One request with these keys, sent and received, again and again."""
+    mirror = engine.open_mirror(64 * RESULT.nbytes)
+    mirror.receive(mirror.send(keys, None, lambda key: RESULT))
+    return lambda: mirror.receive(mirror.send(keys, None, lambda key: RESULT))
+
+
+@sized("open_mirror", "open_mirror.send", "open_mirror.receive")
+def test_send_sixteen_pictures_again(engine: Engine) -> Job:
+    """16 pictures whose results the receiver keeps."""
+    return through(engine, [number.to_bytes(32) for number in range(16)])
+
+
+@sized("open_mirror", "open_mirror.send", "open_mirror.receive")
+def test_send_more_pictures_than_are_kept(engine: Engine) -> Job:
+    """128 pictures where 64 are kept: of each request the last ones stay."""
+    return through(engine, [number.to_bytes(32) for number in range(128)])

@@ -15,6 +15,8 @@ chunk of its prompt, in the next turn, in another request. The cache maps an ide
    removes a pinned entry; only `clear`, or a `put` under its own key, makes it void.
 5. `clear` is for when embeddings are no longer true (new weights). It takes pinned entries too, and it raises the
    generation, so that an encoder run that began before cannot put its old result back.
+6. An adapter (LoRA) that changes the encoder changes the rows, and is part of the key: its name, and which weights are
+   loaded under it. One that changes the language model alone is not.
 
 Source: SGLang 0.5.23, `MultiModalStaticCache` (bytes, LRU, views cloned), and the generation of its
 `MultimodalPreprocessCache`; the pins are the references of vLLM's `EncoderCacheManager`.
@@ -29,6 +31,15 @@ from operator import index
 from threading import RLock
 
 import torch
+from blake3 import blake3
+
+
+def encoder_key(identity: bytes, adapter: tuple[str, str] | None, changes_encoder: bool) -> bytes:
+    """The key of an item's rows: its identity, and with it the name and version of an adapter that changes the encoder."""
+    if adapter is None or not changes_encoder:
+        return identity
+    parts = [identity, *(part.encode() for part in adapter)]
+    return blake3(b"".join(len(part).to_bytes(8) + part for part in parts)).digest()
 
 
 @dataclass(slots=True)

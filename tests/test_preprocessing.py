@@ -14,7 +14,7 @@ import torch
 from PIL import Image
 
 from reference.items import Format, Item, Modality
-from reference.preprocessing import Preprocessor, QueueFull, preprocessing_key
+from reference.preprocessing.background import Preprocessor, QueueFull, preprocessing_key
 
 LIMIT_S = 20.0
 

@@ -16,6 +16,7 @@ from conformance.protocol.pipeline import Prefill
 from conformance.protocol.scheduling import Budget, DecoderPart
 from conformance.protocol.transport import Device
 from conformance.world.checkpoint import Checkpoint
+from reference import encoder_cache as _encoder_cache
 from reference import encoding as _encoding
 from reference import identity as _identity
 from reference import merging as _merging
@@ -25,7 +26,6 @@ from reference import placeholders as _placeholders
 from reference import planning as _planning
 from reference import positions as _positions
 from reference import prefix_cache as _prefix_cache
-from reference import preprocessing as _preprocessing
 from reference import processors as _processors
 from reference import pruning as _pruning
 from reference import scheduling as _scheduling
@@ -37,7 +37,6 @@ from reference.disaggregation import decode_side as _decode_side
 from reference.disaggregation import encoder_side as _encoder_side
 from reference.disaggregation import prefill_side as _prefill_side
 from reference.disaggregation import receiver as _receiver
-from reference.encoder_cache import EncoderCache as _EncoderCache
 from reference.items import Chunk, Item, Span
 from reference.kernels import frames as _frames
 from reference.kernels import hashing as _hashing
@@ -56,6 +55,8 @@ from reference.parallel import encoder_ranks as _encoder_ranks
 from reference.parallel import launching as _launching
 from reference.parallel import ranks as _ranks
 from reference.parallel import routing as _routing
+from reference.preprocessing import background as _preprocessing
+from reference.preprocessing.mirror import Mirror as _Mirror
 from reference.transport import channel as _channel
 from reference.transport import wire as _wire
 
@@ -112,6 +113,7 @@ class ReferenceEngine:
     # preprocessing
     preprocessing_key = staticmethod(_preprocessing.preprocessing_key)
     open_preprocessor = staticmethod(_preprocessing.Preprocessor)
+    open_mirror = staticmethod(_Mirror)
 
     # scheduling
     @staticmethod
@@ -133,7 +135,8 @@ class ReferenceEngine:
         return _scheduling.plan_steps(requests, _scheduling.Budget(**asdict(budget)))
 
     # encoder_cache
-    open_encoder_cache = staticmethod(_EncoderCache)
+    encoder_key = staticmethod(_encoder_cache.encoder_key)
+    open_encoder_cache = staticmethod(_encoder_cache.EncoderCache)
 
     # encoding
     count_in_chunk = staticmethod(_encoding.count_in_chunk)

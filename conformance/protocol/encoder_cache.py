@@ -53,6 +53,16 @@ class EncoderCache(Protocol):
 class EncoderCaches(Protocol):
     """Embeddings of media items, kept within a budget of bytes."""
 
+    @returns(answer.octets)
+    def encoder_key(self, identity: bytes, adapter: tuple[str, str] | None, changes_encoder: bool) -> bytes:
+        """The key under which the rows of an item are kept, of any width.
+
+        identity: of the item, 32 bytes. adapter: the adapter (LoRA) of the request, its name and what tells the weights that
+        are loaded under it from those that were before, such as a path or a digest; None: it has none.
+        changes_encoder: whether the adapter changes the encoder, or what joins it to the language model. One that does not
+        leaves the rows as they are, and is no part of the key.
+        """
+
     @returns(Opens(EncoderCache, specimen=(1024,)))
     def open_encoder_cache(self, capacity_bytes: int) -> EncoderCache:
         """An empty cache of embeddings that never keeps more than `capacity_bytes` alive.

@@ -1,10 +1,12 @@
 """Preprocessing of media: asynchronous, bounded, cancellable and cached."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
+import torch
+
 from conformance import returns as answer
-from conformance.returns import Opens, returns
+from conformance.returns import Opens, WrongAnswer, returns
 from reference.items import Item, Modality
 
 Options: TypeAlias = Mapping[Modality, Mapping[str, Any]]
@@ -60,6 +62,51 @@ class Preprocessor(Protocol):
         """Cancel what has not begun, wait for what has, and leave no thread behind."""
 
 
+def results(value: Any) -> tuple[torch.Tensor | None, ...]:
+    """For each key a tensor or None."""
+    if not isinstance(value, Sequence) or not all(one is None or isinstance(one, torch.Tensor) for one in value):
+        raise WrongAnswer("for each key a tensor or None")
+    return tuple(value)
+
+
+class Mirror(Protocol):
+    """What `open_mirror` returns: results of preprocessing that one process makes and another one keeps.
+
+    The sender, a frontend, does not ask what the receiver, an engine process, keeps: it forgets by the same rule. `send` and
+    `forget` are the sender's, `receive`, `restart` and `used_bytes` the receiver's.
+    """
+
+    @returns(answer.anything)
+    def send(self, keys: Sequence[bytes], adapter: str | None, make: Callable[[bytes], torch.Tensor]) -> Any:
+        """The message of one request: the results under these keys, in this order; a key may come more than once.
+
+        make: gives the result of a key, a tensor of any shape. It is called for what the receiver does not keep, as far as
+        the sender knows, and that alone is in the message; the rest is named.
+        adapter: the adapter (LoRA) of the request, by name. It comes in after preprocessing, so that requests with different
+        adapters share results.
+        """
+
+    @returns(results)
+    def receive(self, message: Any) -> Sequence[torch.Tensor | None]:
+        """The results that a message speaks of, in the order of its keys; None for one that is neither in it nor kept.
+
+        Each message is received at most once. Where all are received in the order in which they were made, nothing is
+        missing. Some may overtake others, and some never arrive.
+        """
+
+    @returns(answer.nothing)
+    def forget(self, keys: Sequence[bytes]) -> None:
+        """The receiver lacked these: the next message that speaks of one contains it. No error for a key that is not known."""
+
+    @returns(answer.nothing)
+    def restart(self) -> None:
+        """The receiver begins with nothing. The sender is not told."""
+
+    @returns(answer.integer)
+    def used_bytes(self) -> int:
+        """The bytes of the results that the receiver keeps."""
+
+
 def _specimen(item: Item, processor: str, options: Mapping[str, Any]) -> None:
     """Work that is never begun."""
 
@@ -85,4 +132,12 @@ class Preprocessing(Protocol):
         result means keeping it or handing it out again. One that is larger is handed out and not kept.
 
         Raises ValueError or TypeError for a number of workers below 1, and for a negative number of places or bytes.
+        """
+
+    @returns(Opens(Mirror, specimen=(1024,)))
+    def open_mirror(self, capacity_bytes: int) -> Mirror:
+        """A sender that knows of nothing, and a receiver that keeps at most `capacity_bytes` of results.
+
+        Those that were used longest ago go first. Using a result means sending it or naming it in a message. One that is
+        larger than the capacity is sent each time, and not kept.
         """

@@ -10,7 +10,7 @@ import numpy as np
 from conformance.protocol.preprocessing import Options
 from conformance.quirk import quirk
 from reference.items import Item
-from reference.preprocessing import preprocessing_key
+from reference.preprocessing.background import preprocessing_key
 
 
 @quirk("preprocessed-bytes-alone", replaces="preprocessing_key", bugs=("H11",), caught_by=("PREPROCESSING-01",))

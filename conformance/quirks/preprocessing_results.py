@@ -8,7 +8,7 @@ from typing import Any
 from conformance.protocol.preprocessing import Options, Work
 from conformance.quirk import quirk
 from reference.items import Item
-from reference.preprocessing import Preprocessor, Ticket, _bytes_of, preprocessing_key
+from reference.preprocessing.background import Preprocessor, Ticket, _bytes_of, preprocessing_key
 
 
 @quirk(

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from conformance.oracles.preprocessing import RunList, Script, Step
+from conformance.oracles.preprocessing import RunList, Script, Step, units
+from conformance.oracles.preprocessing_mirrors import Traffic
 
 EVERYTHING = ("submit", "submit", "submit", "submit", "finish", "finish", "fail", "cancel", "clear")
 
@@ -33,3 +34,28 @@ def scripts(choose: st.DrawFn, operations: Sequence[str] = EVERYTHING, most_queu
         model.after(step)
         steps.append(step)
     return Script(workers, queued, tuple(steps))
+
+
+@st.composite
+def traffics(choose: st.DrawFn, in_order: bool = True, together: bool = True) -> Traffic:
+    """Up to 24 requests and messages; shrinks to none. in_order: all messages are received, in their order.
+
+    together: whether the results of each request have room together.
+    """
+    room, on_their_way, lines = choose(st.integers(0, 6)), 0, list[str]()
+    for _ in range(choose(st.integers(0, 24))):
+        operation = choose(st.sampled_from(("send", "send", "receive", "receive") if in_order else ANYTHING))
+        if operation == "restart":
+            lines.append(operation)
+        elif operation == "send" or not on_their_way:
+            word = choose(st.text("abcdAB", min_size=1, max_size=4))
+            fits = sum(map(units, set(word))) <= room
+            lines.append(f"send {word if fits or not together else word[0]}")
+            on_their_way += 1
+        else:
+            lines.append(operation if in_order else f"{operation} {choose(st.integers(0, on_their_way - 1))}")
+            on_their_way -= 1
+    return Traffic(room, (*lines, *["receive"] * on_their_way))
+
+
+ANYTHING = ("send", "send", "send", "receive", "receive", "receive", "drop", "restart")

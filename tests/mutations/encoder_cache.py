@@ -17,4 +17,18 @@ MUTATIONS = [
     Mutation(
         "work from before a clear is not kept", "encoder_cache", "generation == self._generation and ", "", "ENCODER_CACHE-13"
     ),
+    Mutation(
+        "which weights are loaded is part of the key",
+        "encoder_cache",
+        "for part in adapter)]\n",
+        "for part in adapter[:1])]\n",
+        "ENCODER_CACHE-24",
+    ),
+    Mutation(
+        "an adapter of the language model is no part of the key",
+        "encoder_cache",
+        "if adapter is None or not changes_encoder:",
+        "if adapter is None:",
+        "ENCODER_CACHE-25",
+    ),
 ]

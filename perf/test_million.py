@@ -1,24 +1,23 @@
 """What a prompt of a million positions with ten thousand pictures costs: the engine, and a loop over all positions.
 
-Each step has a table of its own: the engine at four lengths, which shows how the cost grows, and the loop at the last one.
-`python -m perf.million` prints ratios, exponents and memory.
+Each step has a table of its own. `python -m perf.million` prints ratios, exponents and memory.
 """
 
 from typing import Any
 
 import pytest
 
-from perf.million import CASES, POSITIONS, SIZES, prompt
+from perf.million import CASES, POSITIONS, prompt
 
 
 def steps() -> list[Any]:
     marks = {name: (pytest.mark.benchmark(group=name), pytest.mark.needs(*case.needs)) for name, case in CASES.items()}
-    return [pytest.param(name, size, marks=marks[name]) for name in CASES for size in SIZES]
+    return [pytest.param(name, marks=marks[name]) for name in CASES]
 
 
-@pytest.mark.parametrize(("name", "size"), steps())
-def test_the_engine(engine: Any, benchmark: Any, name: str, size: int) -> None:
-    benchmark(CASES[name].ask(engine, prompt(size)))
+@pytest.mark.parametrize("name", steps())
+def test_the_engine(engine: Any, benchmark: Any, name: str) -> None:
+    benchmark(CASES[name].ask(engine, prompt(POSITIONS)))
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.benchmark(group=name)) for name in CASES])

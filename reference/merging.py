@@ -4,11 +4,12 @@
    a user or sampled by the model, is text and gets its text embedding.
 2. Rows come by position, whatever the order of the items or of their modalities: the k-th row belongs to the k-th
    media position of the chunk. So one scatter serves all modalities, and interleaved ones cannot swap.
-3. Sentinels lie outside the vocabulary. Only media positions may hold such an id; they are gathered from row 0 and then
-   overwritten. At a text position it is an error: clamped into the vocabulary it would be read as some other word.
+3. Sentinels lie outside the vocabulary. Only media positions may hold such an id, and it is never looked up. At a text
+   position it is an error: clamped into the vocabulary it would be read as some other word.
 4. A wrong number of rows is an error of this request, found before anything is written. On a GPU it would otherwise be
    an out-of-bounds write that takes the whole engine down.
-5. Every call makes new tensors, so no row of an earlier chunk can show through.
+5. Every call makes new tensors, so no row of an earlier chunk can show through. Runs of text and of media take turns in
+   them: they are joined as whole runs, and each row is written once.
 
 Source: SGLang 0.5.23, `_get_multimodal_mask`, `_adjust_embedding_length`, `embed_mm_inputs`, `_scatter_mm_embedding` and
 `separate_deepstack_embeds`.
@@ -17,6 +18,7 @@ adjustment keeps all. vLLM merges by a recorded mask, and one row too few is bro
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import cycle, islice
 
 import numpy as np
 import torch
@@ -62,18 +64,19 @@ def check_padding(input_ids: NDArray[np.int64], items: Sequence[Item], chunk: Ch
 
 
 def text_ids(input_ids: NDArray[np.int64], media: NDArray[np.bool_], vocabulary: int, prefix: int = 0) -> NDArray[np.int64]:
-    """The ids to gather text embeddings with, a new int64 array: `input_ids`, but 0 at media positions.
+    """The ids at the text positions of `input_ids`, by position, to look up text embeddings with: a new int64 array.
 
     prefix: the position of the first id, for the error message.
-    Raises ValueError, naming position and id, when a text position holds an id outside 0 to vocabulary - 1.
+    Raises ValueError, naming position and id, when one of them is outside 0 to vocabulary - 1.
     """
-    ids = np.where(media, 0, input_ids)
+    positions = np.flatnonzero(~media)
+    ids = input_ids[positions]
     strangers = np.flatnonzero((ids < 0) | (ids >= vocabulary))
     if strangers.size:
         first = int(strangers[0])
         raise ValueError(
-            f"the text position {prefix + first} holds the id {ids[first]}, outside a vocabulary of {vocabulary} ids; "
-            "only positions of media may"
+            f"the text position {prefix + positions[first]} holds the id {ids[first]}, outside a vocabulary of {vocabulary} "
+            "ids; only positions of media may"
         )
     return ids
 
@@ -112,7 +115,7 @@ def merge(
     if len(rows) != media.sum():
         raise ValueError(f"{len(rows)} rows for {media.sum()} positions of media in {chunk}: each one takes exactly one row")
     ids = torch.from_numpy(text_ids(input_ids, media, len(table), chunk.prefix)).to(table.device)
-    return table.index_select(0, ids).index_copy_(0, _positions(media, table), rows.to(table))
+    return torch.cat(_in_turns(media, table.index_select(0, ids), rows.to(table)))
 
 
 def merge_deepstack(
@@ -129,10 +132,10 @@ def merge_deepstack(
     if rows.ndim != 2 or rows.shape[1] % hidden or rows.shape[1] < hidden:
         raise ValueError(f"rows have the shape {list(rows.shape)}, but their width must be a multiple of {hidden}")
     merged = merge(input_ids, items, rows[:, :hidden], table, chunk)
-    levels = rows.shape[1] // hidden - 1
-    deeper = rows[:, hidden:].to(table).reshape(len(rows), levels, hidden).transpose(0, 1)
-    positions = _positions(_media_mask(items, chunk), table)
-    return merged, table.new_zeros(levels, chunk.length, hidden).index_copy_(1, positions, deeper)
+    media, nothing = _media_mask(items, chunk), table.new_zeros(chunk.length - len(rows), hidden)
+    levels = [rows[:, first : first + hidden].to(table) for first in range(hidden, rows.shape[1], hidden)]
+    deeper = torch.cat([nothing[:0], *(run for level in levels for run in _in_turns(media, nothing, level))])
+    return merged, deeper.view(len(levels), chunk.length, hidden)
 
 
 def _check_length(input_ids: NDArray[np.int64], chunk: Chunk) -> None:
@@ -147,5 +150,9 @@ def _media_mask(items: Sequence[Item], chunk: Chunk) -> NDArray[np.bool_]:
     return np.repeat(np.arange(len(edges) + 1) % 2 == 1, np.diff(inside, prepend=0, append=chunk.length))
 
 
-def _positions(media: NDArray[np.bool_], table: torch.Tensor) -> torch.Tensor:
-    return torch.from_numpy(np.flatnonzero(media)).to(table.device)
+def _in_turns(media: NDArray[np.bool_], text: torch.Tensor, rows: torch.Tensor) -> list[torch.Tensor]:
+    """Each run of text positions and each run of media as its part of `text` or `rows`, by position, beginning with text."""
+    edges = np.flatnonzero(np.diff(media, prepend=False))
+    lengths = np.diff(edges, prepend=0, append=len(media)).tolist()
+    sources = cycle((iter(text.split_with_sizes(lengths[::2])), iter(rows.split_with_sizes(lengths[1::2]))))
+    return [next(source) for source in islice(sources, len(lengths))]

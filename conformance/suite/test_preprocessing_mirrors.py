@@ -92,9 +92,7 @@ def test_what_is_lacking_is_told_and_sent_again(engine: Engine, case: Traffic) -
           "what was received at first", where=case.where)  # fmt: skip
 
 
-@requirement(
-    "PREPROCESSING-41", needs=mirror_with("forget", "restart", "used_bytes"), cases=IN_ORDER | NOT_TOGETHER | OUT_OF_ORDER
-)
+@requirement("PREPROCESSING-41", needs=mirror_with("forget", "restart", "used_bytes"), cases=IN_ORDER | OUT_OF_ORDER)
 def test_the_receivers_budget_is_kept(engine: Engine, case: Traffic) -> None:
     """The bytes that a receiver keeps MUST NOT exceed the capacity, nor be negative, whatever arrives in whatever order."""
     mirror, used = engine.open_mirror(case.capacity_bytes), list[int]()

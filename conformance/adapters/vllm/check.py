@@ -9,6 +9,7 @@ import sys
 
 from conformance.adapters.checks import Checks
 from conformance.adapters.vllm import (
+    check_caches,
     check_fetching,
     check_identity,
     check_media,
@@ -25,6 +26,7 @@ MODULES = (
     check_fetching,
     check_identity,
     check_processors,
+    check_caches,
     check_positions,
     check_steps,
     check_speculation,

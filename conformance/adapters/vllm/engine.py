@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from conformance.adapters.vllm import (
+    caches,
     cpu,
     drafts,
     fetching,
@@ -126,6 +127,10 @@ class VllmEngine(parallel.Parallel):
         scoped = {translate.OPTIONS_OF[modality]: dict(named) for modality, named in options.items()}
         return translate.hashed(self._vllm, item, processor, {**item.fields, **scoped})
 
+    def open_mirror(self, capacity_bytes: int) -> caches.Mirror:
+        """`processor_cache_from_config` and `engine_receiver_cache_from_config`, of the type that is the default, "lru"."""
+        return caches.Mirror(self._vllm, capacity_bytes)
+
     # positions
 
     def positions(self, input_ids: NDArray[np.int64], items: Sequence[Item], layout: MropeLayout) -> tuple[torch.Tensor, int]:
@@ -155,6 +160,12 @@ class VllmEngine(parallel.Parallel):
     def plan_steps(self, requests: Sequence[tuple[int, Sequence[Item]]], budget: Budget) -> Sequence[Mapping[int, Chunk]]:
         """`Scheduler.schedule`, step by step."""
         return scheduling.plan(self._vllm, requests, budget)
+
+    # encoder_cache
+
+    def encoder_key(self, identity: bytes, adapter: tuple[str, str] | None, changes_encoder: bool) -> bytes:
+        """`InputProcessor._get_mm_identifier`."""
+        return caches.identifier(identity.hex(), adapter and adapter[0], changes_encoder).encode()
 
     # encoding
 

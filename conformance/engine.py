@@ -56,6 +56,8 @@ class Traits:
     length_conflicts: what happens to an item whose identity is known with another token count: it is encoded like any
         other ("encode"), or its request fails ("fail").
     splits_items: whether a chunk may end inside an item where the budget allows it.
+    interleaved_items: which items of a prompt may take turns: any, or none but a video and its recording in models that are
+        made for it; then rows of others are not asked for.
     alignment: whether every chunk ends where it should, or may also end before an item, and anywhere when no end where it
         should is within the budget.
     knobs: the limits of a `Budget` that the engine has; it may refuse one that sets another.
@@ -103,6 +105,7 @@ class Traits:
     caller_hashes: Literal["trust", "reject"] = "trust"
     length_conflicts: Literal["encode", "fail"] = "encode"
     splits_items: bool = True
+    interleaved_items: Literal["any", "films"] = "any"
     alignment: Literal["always", "but for media"] = "always"
     knobs: tuple[str, ...] = tuple(knob.name for knob in fields(Budget))
     prefix_page: int | None = None

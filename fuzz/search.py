@@ -17,6 +17,7 @@ from hypothesis.errors import Flaky
 from hypothesis.strategies import SearchStrategy
 
 import conformance.suite  # noqa: F401  (declares the rules)
+from conformance.engine import Traits
 from conformance.requirement import requirements
 from conformance.session import Effort
 
@@ -30,10 +31,16 @@ SEARCH = settings(
 )
 
 
-def searches(id: str, *, examples: int = 100) -> Callable[[Callable[[], SearchStrategy[Any]]], Callable[..., None]]:
+def every_case(traits: Traits, case: Any) -> bool:
+    return True
+
+
+def searches(
+    id: str, *, examples: int = 100, asked: Callable[[Traits, Any], bool] = every_case
+) -> Callable[[Callable[[], SearchStrategy[Any]]], Callable[..., None]]:
     """Turn a function that returns a strategy into a search for a case that breaks requirement `id`.
 
-    examples: how many cases are tried; fewer where a case is dear.
+    examples: how many cases are tried; fewer where a case is dear. asked: whether an engine with these traits is asked a case.
     """
 
     def bind(strategy: Callable[[], SearchStrategy[Any]]) -> Callable[..., None]:
@@ -44,6 +51,8 @@ def searches(id: str, *, examples: int = 100) -> Callable[[Callable[[], SearchSt
             def search(case: Any) -> None:
                 if one.family is not None and not all(map(engine.can, one.wants(case))):
                     return  # the engine does not serve this family of models
+                if not asked(engine.traits, case):
+                    return  # the engine chose otherwise
                 try:
                     one.rule(engine, case)
                 finally:

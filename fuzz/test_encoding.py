@@ -12,6 +12,7 @@ from conformance.world.doubles import encoded, image, precomputed, request, whol
 from fuzz.search import searches
 from fuzz.strategies.batches import batches, chunkings, layouts
 from fuzz.strategies.feeds import chunks, lengths
+from fuzz.strategies.turns import whose_items_may_take_turns
 from reference.items import Chunk, Span
 
 
@@ -43,27 +44,27 @@ def test_any_other_number_of_rows_is_not_sliced() -> SearchStrategy[Rows]:
     return drawn.map(lambda pair: Rows(pair[0][0], pair[1])).filter(lambda case: sum(map(len, case.spans)) != case.rows)
 
 
-@searches("ENCODING-05")
+@searches("ENCODING-05", asked=whose_items_may_take_turns)
 def test_any_batch_gets_its_rows() -> SearchStrategy[Batch]:
     return batches()
 
 
-@searches("ENCODING-06", examples=50)
+@searches("ENCODING-06", examples=50, asked=whose_items_may_take_turns)
 def test_any_batch_in_any_order() -> SearchStrategy[Batch]:
     return batches()
 
 
-@searches("ENCODING-07")
+@searches("ENCODING-07", asked=whose_items_may_take_turns)
 def test_any_item_is_encoded_once() -> SearchStrategy[Batch]:
     return batches()
 
 
-@searches("ENCODING-08")
+@searches("ENCODING-08", asked=whose_items_may_take_turns)
 def test_any_items_are_encoded_together() -> SearchStrategy[Batch]:
     return batches(ready=False)
 
 
-@searches("ENCODING-09")
+@searches("ENCODING-09", asked=whose_items_may_take_turns)
 def test_any_items_are_encoded_in_order() -> SearchStrategy[Batch]:
     return batches(ready=False, whole=True)
 
@@ -74,27 +75,27 @@ def test_any_lengths_of_one_identity() -> SearchStrategy[Batch]:
     return last.map(lambda ends: [whole(request(f"to-{end}", 10, image(1, (0, end)))) for end in ends])
 
 
-@searches("ENCODING-11")
+@searches("ENCODING-11", asked=whose_items_may_take_turns)
 def test_only_what_any_chunk_needs_is_encoded() -> SearchStrategy[Batch]:
     return batches()
 
 
-@searches("ENCODING-12")
+@searches("ENCODING-12", asked=whose_items_may_take_turns)
 def test_any_chunking_equals_no_chunking() -> SearchStrategy[Chunked]:
     return chunkings()
 
 
-@searches("ENCODING-13", examples=50)
+@searches("ENCODING-13", examples=50, asked=whose_items_may_take_turns)
 def test_any_rows_may_come_in_one_tensor() -> SearchStrategy[Batch]:
     return batches(ready=False)
 
 
-@searches("ENCODING-14")
+@searches("ENCODING-14", asked=whose_items_may_take_turns)
 def test_any_order_of_items() -> SearchStrategy[Batch]:
     return batches(most=1, whole=True)
 
 
-@searches("ENCODING-16")
+@searches("ENCODING-16", asked=whose_items_may_take_turns)
 def test_any_items_may_be_precomputed() -> SearchStrategy[Batch]:
     return batches()
 

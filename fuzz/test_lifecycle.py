@@ -8,6 +8,7 @@ from conformance.oracles.lifecycle_turns import Join, Padding, Tables, modalitie
 from conformance.suite.lifecycle_cases import Lengths, Replies
 from fuzz.search import searches
 from fuzz.strategies.lives import cut_joins, drawings, joins, joins_with_bos, life_scripts, stripped_tables, tables
+from fuzz.strategies.turns import whose_items_may_take_turns
 
 
 @searches("LIFECYCLE-01")
@@ -71,27 +72,27 @@ def test_any_padded_ids_of_another_length() -> SearchStrategy[Padding]:
     return others.map(lambda pair: padding(*pair))
 
 
-@searches("LIFECYCLE-19")
+@searches("LIFECYCLE-19", asked=whose_items_may_take_turns)
 def test_any_chunks() -> SearchStrategy[Script]:
     return life_scripts(("step", "step", "step", "reply", "finish", "admit"))
 
 
-@searches("LIFECYCLE-20")
+@searches("LIFECYCLE-20", asked=whose_items_may_take_turns)
 def test_any_retractions() -> SearchStrategy[Script]:
     return life_scripts(("step", "step", "reply", "retract", "admit"))
 
 
-@searches("LIFECYCLE-21")
+@searches("LIFECYCLE-21", asked=whose_items_may_take_turns)
 def test_any_cache() -> SearchStrategy[Script]:
     return life_scripts(("step", "step", "step", "retract", "admit"), most_rows=30)
 
 
-@searches("LIFECYCLE-23")
+@searches("LIFECYCLE-23", asked=whose_items_may_take_turns)
 def test_any_aborts() -> SearchStrategy[Script]:
     return life_scripts(("step", "step", "reply", "retract", "abort", "admit"))
 
 
-@searches("LIFECYCLE-25", examples=200)
+@searches("LIFECYCLE-25", examples=200, asked=whose_items_may_take_turns)
 def test_any_life() -> SearchStrategy[Script]:
     return life_scripts()
 
@@ -123,7 +124,7 @@ def test_any_replies() -> SearchStrategy[Replies]:
     )
 
 
-@searches("LIFECYCLE-39")
+@searches("LIFECYCLE-39", asked=whose_items_may_take_turns)
 def test_any_two_lengths_of_one_identity() -> SearchStrategy[Lengths]:
     def lives(everything: Script, one: int, other: int, begun: int, cache_rows: int) -> Lengths:
         prompts = {"a": f".{'i' * one}.", "b": f"{'i' * other}."}

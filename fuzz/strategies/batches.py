@@ -32,6 +32,7 @@ def requests(choose: st.DrawFn, id: str = "any", ready: bool = True) -> Request:
     """
     spans, length = choose(layouts())
     owners = [choose(st.integers(0, 3)) for _ in spans]
+    owners = owners if choose(st.booleans()) else sorted(owners)
     items = [
         choose(_items([span for span, one in zip(spans, owners, strict=True) if one == owner], ready)) for owner in set(owners)
     ]

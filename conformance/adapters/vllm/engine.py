@@ -52,6 +52,7 @@ class VllmEngine(parallel.Parallel):
         surplus_rows="reject",
         caller_hashes="trust",
         length_conflicts="fail",
+        interleaved_items="films",
         processed_families=processors.FAMILIES,
         frame_placeholders="video",
         knobs=scheduling.KNOBS,

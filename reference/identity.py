@@ -12,7 +12,8 @@ each of which stands in it as its own BLAKE3 digest.
 2. Every part says what it is: modality, format, names, types, dtypes, shapes, how lists nest. The bytes of a payload
    alone do not tell a picture of 30x100 from one of 100x30.
 3. A payload is digested where it lies and is never joined to another. An item of one tensor is thus
-   BLAKE3(header || BLAKE3(payload)).
+   BLAKE3(header || BLAKE3(payload)). A large one takes several threads, which end with the digest: those of a pool that
+   outlives it would be missing after a fork, and be waited for.
 4. Equal values are equal content wherever and however they are stored: on any device, in any memory layout, in a tensor
    or an array, in either byte order, in a list or a tuple (a wire cannot tell the two apart), in a dict of any order.
 5. Values are compared bit by bit and never converted: -0.0 is not 0.0, and a detour through float16 would make the
@@ -28,6 +29,7 @@ Disagreements: SGLang hashes payload bytes only; vLLM frames, but pickles what i
 and lets a UUID in the EXIF data replace the content. TensorRT-LLM, FastDeploy and vLLM each had a release without shapes.
 """
 
+import os
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,6 +45,11 @@ from PIL.Image import Image
 from reference.items import Format, Item, Modality
 
 _HEX = re.compile(r"[0-9a-fA-F]{1,16}")
+
+_LARGE = 8 << 20
+"""Bytes from which on a payload is worth the making of threads."""
+_MOST_THREADS = 4
+"""More are limited by memory, and missed elsewhere."""
 
 
 def identify(item: Item) -> bytes:
@@ -189,7 +196,8 @@ def _encode_picture(picture: Image, where: str) -> bytes:
 
 
 def _leaf(kind: str, dtype: str, shape: Sequence[int], payload: Any) -> bytes:
-    return _frame(kind, dtype.encode(), ",".join(map(str, shape)).encode(), blake3(payload).digest())
+    threads = min(_MOST_THREADS, os.cpu_count() or 1) if len(payload) >= _LARGE else 1
+    return _frame(kind, dtype.encode(), ",".join(map(str, shape)).encode(), blake3(payload, max_threads=threads).digest())
 
 
 def _frame(kind: str, *parts: bytes) -> bytes:

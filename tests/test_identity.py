@@ -1,6 +1,9 @@
 """What the reference promises about identities beyond the requirements: its own choices, and what its errors say."""
 
+import subprocess
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -168,3 +171,39 @@ def test_the_oracle_knows_the_named_cases() -> None:
 def test_an_engine_that_cannot_be_loaded_again_is_asked_here() -> None:
     engine = Witness(ReferenceEngine())
     assert in_a_fresh_process(engine, oracle.identities) == [engine.identify(item) for item in oracle.specimens()]
+
+
+FORK = """
+import os, signal
+import torch
+from reference.identity import identify
+from reference.items import Item, Modality
+
+os.cpu_count = lambda: 2
+large = Item(modality=Modality.IMAGE, feature=torch.arange(4 << 20))
+known = identify(large)
+child = os.fork()
+if not child:
+    signal.alarm(20)
+    os._exit(identify(large) != known)
+_, status = os.waitpid(child, 0)
+raise SystemExit(status)
+"""
+
+
+def test_a_fork_identifies_large_features_as_its_parent_did() -> None:
+    subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORK],
+        check=True,
+        timeout=60,
+        cwd=Path(__file__).parent.parent,
+    )
+
+
+def test_threads_change_no_identity(monkeypatch: pytest.MonkeyPatch) -> None:
+    large = image(torch.arange((8 << 20) + 5).to(torch.uint8))
+    made = []
+    for processors in (1, 2, 16, None):
+        monkeypatch.setattr("os.cpu_count", lambda processors=processors: processors)
+        made.append(identify(large))
+    assert made == [made[0]] * 4

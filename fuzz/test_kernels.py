@@ -5,10 +5,24 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from conformance.cases import Exact, Pair
+from conformance.oracles.kernels_computing import Film, Heads
+from conformance.suite import kernels_computing_cases as computing
 from conformance.suite.kernels_cases import Covered, Ids, Merge, Scatter, digested, flipped, hashed, numbers, swapped
 from fuzz.search import searches
 from fuzz.strategies.contents import LAYOUTS, memories
-from fuzz.strategies.kernels import counts, coverings, looked_for, merges, octets, scatters
+from fuzz.strategies.kernels import (
+    counts,
+    coverings,
+    empty_films,
+    exact_films,
+    laid_out_turns,
+    looked_for,
+    merges,
+    octets,
+    rough_films,
+    scatters,
+    turns,
+)
 
 
 @searches("KERNELS-01", examples=50)
@@ -124,3 +138,117 @@ def test_any_spans_of_any_chunk() -> SearchStrategy[Covered]:
 @searches("KERNELS-24")
 def test_the_mask_of_any_ids_anywhere() -> SearchStrategy[Ids]:
     return looked_for()
+
+
+@searches("KERNELS-25", examples=60)
+def test_any_heads_turned() -> SearchStrategy[Heads]:
+    return turns()
+
+
+@searches("KERNELS-26", examples=60)
+def test_the_rounding_of_any_heads() -> SearchStrategy[Heads]:
+    return turns(computing.rough)
+
+
+@searches("KERNELS-27", examples=60)
+def test_the_bits_of_any_heads() -> SearchStrategy[Exact]:
+    return turns(computing.rough).map(computing.turned)
+
+
+@searches("KERNELS-28", examples=60)
+def test_heads_of_any_layout() -> SearchStrategy[Heads]:
+    return laid_out_turns()
+
+
+@searches("KERNELS-29", examples=60)
+def test_any_other_sections() -> SearchStrategy[Heads]:
+    def other(case: Heads, axis: int, more: int) -> Heads:
+        counts = [count + more * (axis == n) for n, count in enumerate(case.sections)]
+        return case._replace(sections=(counts[0], counts[1], counts[2]))
+
+    changed = st.builds(other, turns(), st.integers(0, 2), st.integers(-3, 3).filter(bool))
+    return changed.filter(lambda case: min(case.sections) >= 0)
+
+
+@searches("KERNELS-30", examples=60)
+def test_any_position_outside() -> SearchStrategy[Heads]:
+    def moved(case: Heads, axis: int, by: int) -> Heads:
+        positions = case.positions.clone()
+        positions[axis, 0] = by if by < 0 else len(case.table) + by
+        return case._replace(positions=positions)
+
+    contiguous = turns().filter(lambda case: case.form == "contiguous-halves")
+    return st.builds(moved, contiguous, st.integers(0, 2), st.integers(-(2**62), 2**62))
+
+
+@searches("KERNELS-31", examples=30)
+def test_any_heads_anywhere() -> SearchStrategy[Heads]:
+    return turns()
+
+
+@searches("KERNELS-32", examples=60)
+def test_any_drawn_video_compared() -> SearchStrategy[Film]:
+    return exact_films()
+
+
+@searches("KERNELS-33", examples=60)
+def test_the_rounding_of_any_video() -> SearchStrategy[Film]:
+    return rough_films()
+
+
+@searches("KERNELS-34", examples=60)
+def test_the_first_frame_of_any_video() -> SearchStrategy[Film]:
+    return exact_films() | rough_films() | empty_films()
+
+
+@searches("KERNELS-35", examples=60)
+def test_any_tokens_of_zeros() -> SearchStrategy[Film]:
+    return empty_films()
+
+
+@searches("KERNELS-36", examples=60)
+def test_any_video_in_which_nothing_moves() -> SearchStrategy[Film]:
+    def still(film: Film, frames: int) -> Film:
+        tokens = film.grid[1] * film.grid[2]
+        return Film(film.embeddings[:tokens].repeat(frames, 1), (frames, 1, tokens))
+
+    return st.builds(still, rough_films(), st.integers(1, 4))
+
+
+@searches("KERNELS-37", examples=60)
+def test_the_bits_of_any_video() -> SearchStrategy[Exact]:
+    return rough_films().map(computing.compared)
+
+
+@searches("KERNELS-38", examples=60)
+def test_any_video_of_any_layout() -> SearchStrategy[Film]:
+    laid_out = st.sampled_from([LAYOUTS[name] for name in sorted(set(LAYOUTS) - {"every-second", "behind-others"})])
+    return st.builds(lambda film, change: film._replace(embeddings=change(film.embeddings)), rough_films(), laid_out)
+
+
+@searches("KERNELS-39", examples=60)
+def test_any_other_number_of_tokens() -> SearchStrategy[Film]:
+    def other(film: Film, count: int) -> Film:
+        return film._replace(embeddings=computing.rough(count, count, film.embeddings.shape[1]))
+
+    changed = st.builds(other, rough_films(), st.integers(0, 12))
+    return changed.filter(lambda film: len(film.embeddings) != film.grid[0] * film.grid[1] * film.grid[2])
+
+
+@searches("KERNELS-40", examples=30)
+def test_any_video_anywhere() -> SearchStrategy[Film]:
+    return rough_films()
+
+
+@searches("KERNELS-41", examples=60)
+def test_tokens_of_any_size() -> SearchStrategy[Film]:
+    def scaled(film: Film, exponents: list[int]) -> Film:
+        factors = torch.tensor([10.0 ** (exponents[n % len(exponents)]) for n in range(len(film.embeddings))])
+        return film._replace(embeddings=film.embeddings.to(torch.float32) * factors[:, None])
+
+    return st.builds(scaled, rough_films(), st.lists(st.integers(-30, 30), min_size=1, max_size=5))
+
+
+@searches("KERNELS-42", examples=30)
+def test_no_positions_of_any_heads() -> SearchStrategy[Heads]:
+    return turns(most=0, least=0)

@@ -45,3 +45,17 @@ def test_scatter_the_rows_of_a_chunk(engine: Engine) -> Job:
 @sized("fused_merge")
 def test_merge_a_chunk_in_one_pass(engine: Engine) -> Job:
     return lambda: engine.fused_merge(IDS, SPANS, ROWS, TABLE, CHUNK)
+
+
+@sized("apply_mrope")
+def test_turn_the_heads_of_a_chunk(engine: Engine) -> Job:
+    random = torch.Generator().manual_seed(1)
+    query, key = (torch.randn(POSITIONS, heads, 128, generator=random).to(torch.bfloat16) for heads in (16, 4))
+    positions, table = torch.randint(0, 4096, (3, POSITIONS), generator=random), torch.rand(4096, 128, generator=random)
+    return lambda: engine.apply_mrope(query, key, positions, table, (24, 20, 20), True, False)
+
+
+@sized("dissimilarity")
+def test_compare_the_tokens_of_a_video(engine: Engine) -> Job:
+    embeddings = torch.randn(16 * 256, HIDDEN, generator=torch.Generator().manual_seed(1)).to(torch.bfloat16)
+    return lambda: engine.dissimilarity(embeddings, (16, 16, 16))

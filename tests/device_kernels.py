@@ -252,21 +252,22 @@ def test_frames_of_all_kinds_of_numbers_that_lie_apart() -> None:
 
 def test_a_table_of_angles_of_more_elements_than_32_bits_can_count() -> None:
     angles = torch.empty(2**15 + 1, 2**16, dtype=torch.float16, device=DEVICE)  # on a CPU, memory that is only reserved
-    angles[-1], heads = 0.5, torch.ones(1, 1, 2**16, dtype=torch.float16)
-    turned, _ = by_kernel(
-        rotation.apply_mrope, heads, heads, torch.full((3, 1), 2**15), angles, (2**13, 2**13, 2**14), False, True
-    )
-    assert_same_bits(turned, torch.tensor([0.0, 1.0], dtype=torch.float16).repeat(1, 1, 2**15))
+    angles[-1, :8], heads = 0.5, torch.ones(1, 1, 8, dtype=torch.float16)
+    turned, _ = by_kernel(rotation.apply_mrope, heads, heads, torch.full((3, 1), 2**15), angles[:, :8], (2, 1, 1), False, True)
+    assert_same_bits(turned, torch.tensor([0.0, 1.0], dtype=torch.float16).repeat(1, 1, 4))
 
 
 def test_a_frame_of_more_elements_than_32_bits_can_count() -> None:
     tokens = torch.empty(2, 2**31 + 5, dtype=torch.bfloat16, device=DEVICE)  # on a CPU, memory that is only reserved
     tokens[:, :2] = 1
-    assert_same_bits(by_kernel(frames.dissimilarity, tokens[:, :2], (2, 1, 1)), torch.tensor([torch.inf, 0.0]).double())
+    observed = by_kernel(frames.dissimilarity, tokens[:, :2], (2, 1, 1))
+    assert_same_bits(observed, torch.tensor([torch.inf, 0.0], dtype=torch.float64))
 
 
 def test_the_default_device_does_not_matter() -> None:
     mask, values, ids = noise(9) < 128, matrix(9, 5, torch.float16), torch.arange(9)
+    heads, triples, angles = table(9, 5).reshape(9, 2, 5).half(), ids.repeat(3, 1), table(9, 2)
+    unlike = pruning.dissimilarity(heads[:, 0], (3, 3, 1))
     picked = values[mask]
     expected = (
         hashing.word_hash(values).value,
@@ -280,3 +281,5 @@ def test_the_default_device_does_not_matter() -> None:
         assert by_kernel(masks.placeholder_mask, ids, ids[2:4]).tolist() == [n in (2, 3) for n in range(9)]
         assert by_kernel(masks.span_mask, [Span(2, 3)], Chunk(0, 9), device=DEVICE).tolist() == [n in (2, 3) for n in range(9)]
         assert_merged(ids, [Span(2, 3)], values[:2], values, Chunk(0, 9))
+        assert_rotated(heads, heads[:, 1:], triples, angles, (1, 0, 1), False, False)
+        assert_same_bits(by_kernel(frames.dissimilarity, heads[:, 0], (3, 3, 1)), unlike)

@@ -140,6 +140,15 @@ def wrapped(
     return right.apply_mrope(q, k, positions % len(table), table, sections, interleaved, neighbours).value
 
 
+@quirk("heads-of-at-least-one-position", replaces="apply_mrope", bugs=(), caught_by=("KERNELS-42",))
+def at_least_one(
+    q: Tensor, k: Tensor, positions: Tensor, table: Tensor, sections: Sections, interleaved: bool, neighbours: bool
+) -> Pair:
+    """How many heads there are is worked out from the size of the batch, and a batch of none stops the step."""
+    queries, keys = right.apply_mrope(q, k, positions, table, sections, interleaved, neighbours).value
+    return queries.view(len(q), -1, q.shape[2]), keys.view(len(k), -1, k.shape[2])
+
+
 @quirk("sections-made-to-fit", replaces="apply_mrope", bugs=(), caught_by=("KERNELS-29",))
 def made_to_fit(
     q: Tensor, k: Tensor, positions: Tensor, table: Tensor, sections: Sections, interleaved: bool, neighbours: bool

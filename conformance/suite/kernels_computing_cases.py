@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
+from conformance.cases import Exact
+from conformance.oracles import kernels_computing as oracle
 from conformance.oracles.kernels_computing import Film, Heads
 from conformance.world.videos import video
 
@@ -54,6 +56,7 @@ def heads(
 
 
 TEXT = [[3, 4, 9]] * 3
+PICTURE = [[1, 2, 2], [1, 2, 3], [1, 3, 2]]
 FORMS = ("contiguous-halves", "interleaved-halves", "contiguous-neighbours", "interleaved-neighbours")
 QWEN, GLM = "interleaved-halves", "contiguous-neighbours"
 
@@ -70,7 +73,6 @@ ROTATIONS = {
     "glm-4v": heads((8, 12, 12), GLM, positions=[[4], [7], [9]], head_dim=128),
     "one-key-head": heads((4, 2, 2), QWEN, counts=(8, 1)),
     "as-many-key-heads": heads((4, 2, 2), "contiguous-halves", counts=(3, 3)),
-    "no-positions": heads((4, 2, 2), "contiguous-halves", positions=[[], [], []]),
     "one-frequency": heads((0, 1, 0), "contiguous-halves"),
     "one-axis": heads((0, 0, 5), "contiguous-neighbours"),
     "float16": heads((4, 2, 2), QWEN, dtype=torch.float16),
@@ -82,16 +84,32 @@ ROTATIONS = {
 
 ROUGH = {
     **{
-        f"{form}-{name}": heads((4, 2, 2), form, dtype=dtype, numbers=rough) for form in FORMS for name, dtype in DTYPES.items()
+        f"{form}-{name}": heads((4, 2, 2), form, positions=PICTURE, dtype=dtype, numbers=rough)
+        for form in FORMS
+        for name, dtype in DTYPES.items()
     },
     **{
-        f"a-table-of-{name}": heads((4, 2, 2), "contiguous-halves", dtype=dtype, table_dtype=dtype, numbers=rough)
+        f"a-table-of-{name}": heads(
+            (4, 2, 2), "contiguous-halves", positions=PICTURE, dtype=dtype, table_dtype=dtype, numbers=rough
+        )
         for name, dtype in HALF.items()
     },
 }
 """By name, heads whose numbers have all their digits."""
 
+NOTHING = {form: heads((4, 2, 2), form, positions=[[], [], []]) for form in FORMS}
+
 PLAIN = heads((4, 2, 2), "contiguous-halves")
+
+
+def turned(case: Heads) -> Exact:
+    """Heads, and what they are turned to, to the bit."""
+    return Exact(case, oracle.rotated(case))
+
+
+def compared(film: Film) -> Exact:
+    """A video, and how unlike its tokens are, to the bit."""
+    return Exact(film, oracle.stated(film))
 
 
 def among_others(case: Heads) -> Heads:

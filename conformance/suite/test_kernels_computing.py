@@ -2,6 +2,7 @@
 
 import torch
 
+from conformance.cases import Exact
 from conformance.compare import equal, holds, refuses, same
 from conformance.engine import Engine
 from conformance.oracles import kernels_computing as oracle
@@ -37,13 +38,19 @@ def test_what_is_turned_is_rounded_three_times_at_most(engine: Engine, case: Hea
         equal(oracle.too_far(observed, given, case), [], what)
 
 
-@requirement("KERNELS-27", needs="apply_mrope", cases=cases.ROUGH, level=SHOULD, family=lambda case: case.form)
-def test_what_is_turned_is_rounded_as_the_owner_does(engine: Engine, case: Heads) -> None:
+@requirement(
+    "KERNELS-27",
+    needs="apply_mrope",
+    cases={name: cases.turned(one) for name, one in cases.ROUGH.items()},
+    level=SHOULD,
+    family=lambda case: case.given.form,
+)
+def test_what_is_turned_is_rounded_as_the_owner_does(engine: Engine, case: Exact) -> None:
     """Angle, products and sum SHOULD each be rounded to the dtype of the heads, as in the model owner's code: the bits are its.
 
     A fused multiplication rounds once less, and differs from GPU to GPU.
     """
-    for observed, expected, what in zip(engine.apply_mrope(*case), oracle.rotated(case), (QUERY, KEY), strict=True):
+    for observed, expected, what in zip(engine.apply_mrope(*case.given), case.expected, (QUERY, KEY), strict=True):
         equal(observed, expected, what)
 
 
@@ -79,7 +86,7 @@ def test_a_position_outside_of_the_table_is_refused(engine: Engine, case: Heads)
     "KERNELS-31",
     needs="apply_mrope",
     level=SHOULD,
-    cases={"picture": cases.PLAIN, "no-positions": cases.ROTATIONS["no-positions"]},
+    cases={"picture": cases.PLAIN, "a-part-of-a-head": cases.ROTATIONS["part-contiguous-halves"]},
     family=lambda case: case.form,
     bugs=("H20",),
 )
@@ -89,6 +96,13 @@ def test_heads_are_turned_where_they_lie(engine: Engine, case: Heads) -> None:
         observed = engine.apply_mrope(*case)
     equal(observed[0], oracle.rotated(case)[0], QUERY)
     equal(observed[1], oracle.rotated(case)[1], KEY)
+
+
+@requirement("KERNELS-42", needs="apply_mrope", cases=cases.NOTHING, family=lambda case: case.form)
+def test_no_positions_have_no_heads_to_turn(engine: Engine, case: Heads) -> None:
+    """A batch without positions, as an idle rank has, MUST be answered with no heads, of the shapes and the dtype given."""
+    for observed, given, what in zip(engine.apply_mrope(*case), (case.query, case.key), (QUERY, KEY), strict=True):
+        equal(observed, given, what)
 
 
 @requirement("KERNELS-32", needs="dissimilarity", cases=cases.FILMS)
@@ -136,11 +150,16 @@ def test_a_copy_is_no_different(engine: Engine, case: Film) -> None:
     equal(observed, torch.zeros(len(observed), dtype=torch.float64), UNLIKE)
 
 
-@requirement("KERNELS-37", needs="dissimilarity", level=SHOULD, cases=cases.ROUGH_FILMS)
-def test_the_dissimilarity_has_the_stated_bits(engine: Engine, case: Film) -> None:
+@requirement(
+    "KERNELS-37",
+    needs="dissimilarity",
+    level=SHOULD,
+    cases={name: cases.compared(one) for name, one in cases.ROUGH_FILMS.items()},
+)
+def test_the_dissimilarity_has_the_stated_bits(engine: Engine, case: Exact) -> None:
     """Tokens SHOULD be compared in 64 bits and the stated order, so that a mask is the same wherever it is made."""
-    observed = engine.dissimilarity(*case)[case.grid[1] * case.grid[2] :]
-    equal(observed, oracle.stated(case)[case.grid[1] * case.grid[2] :], UNLIKE)
+    first = case.given.grid[1] * case.given.grid[2]
+    equal(engine.dissimilarity(*case.given)[first:], case.expected[first:], UNLIKE)
 
 
 @requirement("KERNELS-38", needs="dissimilarity", cases=cases.APART)

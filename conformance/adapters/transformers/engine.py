@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from PIL.Image import Image
 
-from conformance.adapters.transformers import cpu, media, models, planning, prompts
+from conformance.adapters.transformers import cpu, kernels, media, models, planning, prompts
 from conformance.adapters.transformers.prefill import prefill
 from conformance.engine import Profile, Traits
 from conformance.protocol.media import Clip, Colour, DecodedVideo, VideoLimits
@@ -37,6 +37,7 @@ class TransformersEngine:
         bound_families=(),
         backgrounds="engine",
         frame_multiple=2,
+        rotations=kernels.ROTATIONS,
         profile=Profile.CORE,
     )
 
@@ -128,6 +129,21 @@ class TransformersEngine:
     ) -> list[int]:
         """`PromptLookupCandidateGenerator`, which has no shortest match and is given no media."""
         return prompts.propose_ngram(input_ids, longest, count)
+
+    # kernels
+
+    def apply_mrope(
+        self,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        positions: torch.Tensor,
+        table: torch.Tensor,
+        sections: tuple[int, int, int],
+        interleaved: bool,
+        neighbours: bool,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """`apply_rotary_pos_emb`, of a model for each form."""
+        return kernels.apply_mrope(query, key, positions, table, sections, interleaved, neighbours)
 
     # pipeline
 

@@ -21,6 +21,7 @@ from conformance.adapters.vllm import (
     cpu,
     drafts,
     fetching,
+    kernels,
     media,
     parallel,
     processors,
@@ -258,3 +259,26 @@ class VllmEngine(parallel.Parallel):
     def open_channel(self, transports: Sequence[str], readers: int, capacity_bytes: int) -> transport.Frontend:
         """`SingleWriterShmObjectStorage`, and `MsgpackEncoder` beside it."""
         return transport.open_channel(transports, readers, capacity_bytes)
+
+    # kernels
+
+    def apply_mrope(
+        self,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        positions: torch.Tensor,
+        table: torch.Tensor,
+        sections: tuple[int, int, int],
+        interleaved: bool,
+        neighbours: bool,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """`MRotaryEmbedding.forward_native`."""
+        return kernels.apply_mrope(query, key, positions, table, sections, interleaved, neighbours)
+
+    def scatter_rows(self, destination: torch.Tensor, mask: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        """`_merge_multimodal_embeddings`."""
+        return kernels.scatter_rows(destination, mask, rows)
+
+    def span_mask(self, spans: Sequence[Span], chunk: Chunk) -> torch.Tensor:
+        """`EncoderRunner.gather_mm_embeddings`, of which this is the mask."""
+        return kernels.span_mask(self._vllm, spans, chunk)

@@ -102,7 +102,7 @@ def _moving(moved: str) -> Iterator[Variant]:
 
 
 def _computing(kind: str) -> Iterator[Variant]:
-    """Heads of a common model with a table of 32 bits, and rows of a common encoder; both also of any width, anywhere."""
+    """Heads of a common model with a table of 32 bits, and rows of a common encoder; both also anywhere, and of one number."""
     tensors = {"heads": f"*{kind}", "positions": "*i64", "axes": "*i64", "table": "*fp32", "out": f"*{kind}"}
     sizes = {"n": "i64", "count": "i32", "width": "i32", "half": "i32"}
     strides = {"token_stride": "i64", "head_stride": "i64", "table_stride": "i64"}
@@ -119,6 +119,8 @@ def _computing(kind: str) -> Iterator[Variant]:
         widths = (*strides, "width", "half") if plain.kernel is rotation.rotate_tiles else ("hidden", "stride")
         yield common._replace(even=widths)
         yield common._replace(name=f"{plain.name} anywhere", even=None)
+        ones = ("count", "half") if plain.kernel is rotation.rotate_tiles else ("hidden", "stride")
+        yield _of_ones(common._replace(name=f"{plain.name} of one", even=None), ones)
 
 
 def _of_ones(variant: Variant, ones: Sequence[str]) -> Variant:

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from conformance import known_failures
-from conformance.adapters.sglang import check, check_disaggregation, check_parallel, check_requests, check_transport, cpu
+from conformance.adapters.sglang import check, cpu
 from conformance.adapters.sglang import engine as adapter
 from conformance.adapters.sglang import items as translate
 from conformance.adapters.sglang.engine import SglangEngine
@@ -21,7 +21,8 @@ def test_sglang_is_imported_when_an_engine_is_made_and_not_before() -> None:
 def test_a_missing_sglang_is_one_sentence_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu, "find_spec", lambda name: None)
     with pytest.raises(
-        EngineNotLoaded, match=r"sglang.* not installed.*`pip install --no-deps sglang==0\.5\.23 msgspec triton`"
+        EngineNotLoaded,
+        match=r"sglang.* not installed.*`pip install --no-deps sglang==0\.5\.23 msgspec triton decord2 soundfile torchaudio`",
     ):
         cpu.prepare.__wrapped__()
 
@@ -33,14 +34,7 @@ def test_the_engine_has_no_method_that_the_protocol_does_not_know() -> None:
 def test_every_known_failure_is_seen_without_the_suite_too() -> None:
     path = known_failures.shipped("sglang")
     assert path is not None
-    modules = (
-        check,
-        check_requests,
-        check_parallel,
-        check_disaggregation,
-        check_transport,
-    )
-    seen = {id for module in modules for requirements, _ in module.CHECKS for id in requirements.split(", ")}
+    seen = {id for requirements, _ in check.CHECKS for id in requirements.split(", ")}
     assert seen == set(known_failures.read(path, cpu.VERSION))
 
 

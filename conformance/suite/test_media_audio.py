@@ -52,12 +52,14 @@ def test_the_length_is_that_of_the_sound(engine: Engine, case: Resampled) -> Non
 
 @requirement("MEDIA-57", needs="decode_audio", cases=cases.HUMPS)
 def test_a_sound_stays_where_it_is(engine: Engine, case: Hump) -> None:
-    """A sound MUST stay at its time when the rate changes: the summit of a smooth hump is the sample at that time.
+    """A sound MUST stay at its time when the rate changes: the middle of a smooth hump is the sample at that time.
 
     The hump is symmetrical, and its middle is a sample at both rates; a filter whose delay is not made up for moves it.
+    The middle is that of the samples above half its height: at its summit a filter may ripple.
     """
     observed = engine.decode_audio(case.data, case.target_rate, ENOUGH)
-    equal(int(np.argmax(observed)), case.summit, "the highest sample")
+    upper = np.flatnonzero(observed >= max(observed, default=0) / 2)
+    equal(int(np.median(upper)), case.summit, "the middle of the hump")
 
 
 def _loudest_within(engine: Engine, case: Tone) -> float:

@@ -63,7 +63,7 @@ def film(count: int, coding: str = "mp4", fps: Fraction = Fraction(25), width: i
 def grey_film(count: int, coding: str) -> Film:
     """A film of at most 11 frames, each of one grey, stored in another order than shown."""
     greys = np.arange(count, dtype=np.uint8) * GREY_STEP + GREY_STEP
-    frames = np.broadcast_to(greys[:, None, None, None], (count, 16, 32, 3))
+    frames = np.broadcast_to(greys[:, None, None, None], (count, 16, 64, 3))
     return Film(encoded(frames, coding, Fraction(25), reorder=3), frames)
 
 

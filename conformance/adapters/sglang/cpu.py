@@ -4,7 +4,8 @@ SGLang's multimodal input pipeline is Python over torch and runs on any CPU. But
 import the whole server, and the server expects a GPU machine with some sixty packages. Four things are in the way:
 
 1. Packages that are not installed (see `conformance.adapters.stand_ins`).
-2. torchvision beside a CPU build of torch (see `conformance.world.torchvision_cpu`).
+2. torchvision and torchaudio beside a CPU build of torch (see `conformance.world.torchvision_cpu`). Of torchaudio, SGLang
+   uses the resampling, which is Python over torch. torchcodec needs FFmpeg of the system: without it SGLang takes decord.
 3. What a server sets up when it starts: its settings, which a few functions read, and the one embedding cache of the
    process. Here they are those of a server that was started without options.
 4. Warnings and log lines about the missing GPU.
@@ -14,10 +15,13 @@ Nothing of SGLang itself is replaced.
 
 import asyncio
 import logging
+import sys
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -28,8 +32,15 @@ from conformance.world.torchvision_cpu import complete_torchvision
 VERSION = "0.5.23"
 """The version whose imports `REPLACEABLE` lists."""
 
-NEEDED = ("sglang", "msgspec", "triton")
-"""What has to be installed beside what mmproof itself needs."""
+NEEDED = {
+    "sglang": f"sglang=={VERSION}",
+    "msgspec": "msgspec",
+    "triton": "triton",
+    "decord": "decord2",
+    "soundfile": "soundfile",
+    "torchaudio": "torchaudio",
+}
+"""What has to be installed beside what mmproof itself needs: modules, and the packages that have them."""
 
 REPLACEABLE = (
     "IPython", "aiohttp", "compressed_tensors", "dill", "einops", "fastapi", "gguf", "openai", "orjson",
@@ -67,9 +78,10 @@ def prepare() -> Sglang:
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise EngineNotLoaded(
             f"SGLang cannot be run, {' and '.join(missing)} are not installed; on a CPU its multimodal functions need no more "
-            f"than `pip install --no-deps sglang=={VERSION} msgspec triton` adds"
+            f"than `pip install --no-deps {' '.join(NEEDED.values())}` adds"
         )
     complete_torchvision()
+    _complete_torchaudio()
     logging.getLogger("sglang").setLevel(logging.ERROR)
     context = module("sglang.srt.runtime_context").get_context()
     settings = module("sglang.srt.server_args").ServerArgs(model_path="none", device="cpu")
@@ -92,6 +104,21 @@ def module(name: str) -> Any:
     """A module of SGLang, imported once."""
     with _stand_ins():
         return imported(name)
+
+
+def _complete_torchaudio() -> None:
+    """Make `import torchaudio` work, without its binary part where that does not load, or is for another CUDA."""
+    try:
+        import_module("torchaudio")
+    except (OSError, RuntimeError):
+        for name in [name for name in sys.modules if name.partition(".")[0] == "torchaudio"]:
+            del sys.modules[name]
+        extension = ModuleType("torchaudio._extension")
+        vars(extension).update(
+            _IS_TORCHAUDIO_EXT_AVAILABLE=False, _IS_ALIGN_AVAILABLE=False, fail_if_no_align=lambda function: function
+        )
+        sys.modules[extension.__name__] = extension
+        import_module("torchaudio")
 
 
 def _stand_ins() -> AbstractContextManager[None]:

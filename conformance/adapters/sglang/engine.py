@@ -21,7 +21,6 @@ from conformance.adapters.sglang import (
     cpu,
     disaggregation,
     drafts,
-    kernels,
     media,
     parallel,
     planning,
@@ -31,6 +30,7 @@ from conformance.adapters.sglang import (
     processing,
     processors,
     pruning,
+    requests,
     sessions,
     steps,
     transport,
@@ -38,7 +38,7 @@ from conformance.adapters.sglang import (
 from conformance.adapters.sglang import items as translate
 from conformance.engine import Profile, Traits
 from conformance.protocol.encoding import Encoder
-from conformance.protocol.media import Clip, Colour, FetchPolicy
+from conformance.protocol.media import Clip, Colour, DecodedVideo, FetchPolicy, VideoLimits
 from conformance.protocol.pipeline import Prefill
 from conformance.protocol.preprocessing import Options, Work
 from conformance.protocol.processors import Module
@@ -68,6 +68,7 @@ class SglangEngine(parallel.Parallel):
         routing_policies=parallel.POLICIES,
         report_order="kept",
         repeated_parts="fail",
+        caller_chooses=("ids",),
         **transport.TRAITS,
         profile=Profile.SGLANG,
     )
@@ -90,6 +91,14 @@ class SglangEngine(parallel.Parallel):
     def sample_frames(self, clip: Clip, rate: float | None, max_frames: int) -> tuple[list[int], list[float]]:
         """`preprocess_video` of the Qwen-VL processor."""
         return processors.sample_frames(clip, rate, max_frames)
+
+    def decode_video(self, data: bytes, rate: float | None, max_frames: int, limits: VideoLimits) -> DecodedVideo:
+        """`load_video`, through decord, and `preprocess_video`, which have no limits."""
+        return media.decode_video(data, rate, max_frames)
+
+    def decode_audio(self, data: bytes, target_rate: int, max_duration_s: float) -> NDArray[np.float32]:
+        """`load_audio`, through PyAV, or soundfile and torchaudio; it has no limit."""
+        return media.decode_audio(data, target_rate)
 
     # planning
 
@@ -390,6 +399,12 @@ class SglangEngine(parallel.Parallel):
         """`Scheduler._try_apply_padded_mm_input_ids`, or `pad_mm_tokens`."""
         return sessions.join_padded(self._sglang, previous, turn_ids, items, made)
 
+    def open_lifecycle(
+        self, encoders: Mapping[Modality, Encoder], table: torch.Tensor, cache_bytes: int
+    ) -> requests.LiveRequests:
+        """`TokenizerManager`, `Scheduler`, `SessionController` and `prepare_mm_inputs`: what they do with media."""
+        return requests.LiveRequests(self._sglang, encoders, table, cache_bytes)
+
     # disaggregation
 
     def assign_parts(
@@ -401,29 +416,6 @@ class SglangEngine(parallel.Parallel):
     def open_receiver(self, limit_s: float) -> disaggregation.Receiver:
         """`MMReceiverHTTP._process_waiting_requests`."""
         return disaggregation.Receiver(limit_s)
-
-    # kernels
-
-    def apply_mrope(
-        self,
-        query: torch.Tensor,
-        key: torch.Tensor,
-        positions: torch.Tensor,
-        table: torch.Tensor,
-        sections: tuple[int, int, int],
-        interleaved: bool,
-        neighbours: bool,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """`MRotaryEmbedding.forward_native`."""
-        return kernels.apply_mrope(query, key, positions, table, sections, interleaved, neighbours)
-
-    def placeholder_mask(self, input_ids: torch.Tensor, sentinels: torch.Tensor) -> torch.Tensor:
-        """`_get_multimodal_mask`."""
-        return kernels.placeholder_mask(input_ids, sentinels)
-
-    def scatter_rows(self, destination: torch.Tensor, mask: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        """`_scatter_mm_embedding`."""
-        return kernels.scatter_rows(destination, mask, rows)
 
     # pipeline
 

@@ -1,9 +1,11 @@
-"""SGLang's downloads.
+"""SGLang's downloads, and its decoders of videos and recordings.
 
 A reference to a picture goes through `_load_single_item`, and what would be decoded is the answer. Of a policy SGLang has
-these limits: hosts, bytes, redirects and seconds. Schemes, ports, folders and networks it does not know.
+these limits: hosts, bytes, redirects and seconds. Schemes, ports, folders and networks it does not know. Videos and recordings
+are decoded without limits.
 """
 
+import asyncio
 import ipaddress
 import resource
 import socket
@@ -16,10 +18,13 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import PIL.Image
+import torch
+from numpy.typing import NDArray
 
 from conformance.adapters.sglang import cpu, processors
-from conformance.protocol.media import FetchPolicy
+from conformance.protocol.media import DecodedVideo, FetchPolicy
 
 
 def fetch(reference: str, policy: FetchPolicy) -> bytes:
@@ -54,6 +59,40 @@ def fetch(reference: str, policy: FetchPolicy) -> bytes:
             reference, cpu.module("sglang.srt.managers.schedule_batch").Modality.IMAGE, discard_alpha_channel=False
         )
     return read.data
+
+
+def decode_video(data: bytes, rate: float | None, max_frames: int) -> DecodedVideo:
+    """`load_video` and `preprocess_video`, whose frames are taken before they are resized; see `processors.sample_frames`."""
+    common, qwen = cpu.module("sglang.srt.utils.common"), cpu.module("sglang.srt.multimodal.processors.qwen_vl")
+    shown: list[torch.Tensor] = []
+
+    def resize(frames: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+        shown.append(frames)
+        return frames
+
+    with (
+        patch.object(common, "is_cpu", lambda: True),
+        patch.object(qwen, "is_cpu", lambda: True),
+        patch.object(qwen.torchvision.transforms.functional, "resize", resize),
+        common.load_video(data, use_gpu=False) as decoder,
+    ):
+        config = {"fps": decoder.avg_fps if rate is None else rate, "max_frames": max_frames, "min_frames": 2}
+        _, metadata = asyncio.run(qwen.preprocess_video(decoder, video_config=config))
+    described = import_module("transformers.video_utils").VideoMetadata(**metadata)
+    frames = shown[0].permute(0, 2, 3, 1).numpy()
+    return DecodedVideo(
+        frames, described.frames_indices.tolist(), described.timestamps, described.fps, described.total_num_frames
+    )
+
+
+def decode_audio(data: bytes, target_rate: int) -> NDArray[np.float32]:
+    """`load_audio`, in the type to which feature extractors bring it.
+
+    What it takes to resample depends on the rate in the file, and has no limit: here it may be a gigabyte.
+    """
+    with _memory(1 << 30):
+        samples: NDArray[np.float32] = cpu.module("sglang.srt.utils.common").load_audio(data, target_rate).astype(np.float32)
+    return samples
 
 
 class _Undecoded:

@@ -43,14 +43,16 @@ OWN = {
 GENERIC = (
     "LlavaOnevisionForConditionalGeneration",
     "Idefics3ForConditionalGeneration",
+    "InternVLForConditionalGeneration",
+    "SmolVLMForConditionalGeneration",
 )
 """Those that SGLang has no model for, and serves through its transformers backend."""
 
 BOUND = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "gemma3", "pixtral", "qwen2_audio")
 """The families of these whose processor's output SGLang takes."""
 
-PROCESSED = (*BOUND, "llava_onevision", "idefics3")
-"""Not LLaVA and InternVL: SGLang's code for them is made for other checkpoints, or leaves half of the work to the model."""
+PROCESSED = (*BOUND, "llava_onevision", "idefics3", "internvl", "smolvlm")
+"""Not LLaVA: SGLang's code for it leaves half of the work to the model."""
 
 MODEL_TYPES = {
     "Qwen2VLForConditionalGeneration": "qwen2_vl",
@@ -75,6 +77,8 @@ TOKENS = {
     "PixtralForConditionalGeneration": {"image_token_index": "[IMG]"},
     "LlavaOnevisionForConditionalGeneration": {"image_token_id": "<image>", "video_token_id": "<video>"},
     "Idefics3ForConditionalGeneration": {"image_token_id": "<image>"},
+    "SmolVLMForConditionalGeneration": {"image_token_id": "<image>"},
+    "InternVLForConditionalGeneration": {"image_token_id": "<IMG_CONTEXT>", "video_token_id": "<video>"},
 }
 """The tokens whose ids a config states."""
 

@@ -11,17 +11,21 @@ import hashlib
 import importlib
 import json
 import os
+import platform
 import sys
 from pathlib import Path
 from time import perf_counter_ns, process_time_ns
 from typing import Any
 
+import numpy
 import torch
 
 from conformance.loading import load
 from conformance.remote.peer import Peer
 from conformance.remote.plain import to_plain
 from conformance.witness import Witness, capabilities
+from perf import growth
+from perf.counters import Counts, count
 from perf.sized import SIZED, Job
 
 STAGES = sorted(path.stem.removeprefix("test_") for path in Path(__file__).parent.glob("test_*.py"))
@@ -89,6 +93,29 @@ class Arm:
     def waits(self) -> bool:
         """Whether this process waits for others: for a GPU, whose time is none of the processor's."""
         return bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
+
+    def allowances(self, name: str) -> tuple[float, dict[str, int], str]:
+        """By how much the time of a case and its counters may grow before they have grown, and why more than elsewhere."""
+        return SIZED[name].margin, dict(SIZED[name].allowed), SIZED[name].because
+
+    def made_of(self) -> dict[str, str]:
+        """The engine's name, and what its calls run through: counters can be compared where all of this is the same."""
+        versions = {module.__name__: str(module.__version__) for module in (numpy, torch)}
+        return {"engine": str(self._engine.name), "python": platform.python_version(), **versions}
+
+    def count(self, stage: str, name: str) -> Counts:
+        """What a call of a case does, after one that is not counted (`perf.counters`)."""
+        self.prepare(stage, name)
+        return count(self._job, uncounted=SIZED[name].uncounted)
+
+    def growing(self) -> list[tuple[str, str]]:
+        """The workloads and stages whose growth the engine can be asked for."""
+        return growth.steps(capabilities(self._engine))
+
+    def grow(self, workload: str, stage: str) -> tuple[dict[str, float], tuple[float, float, float]]:
+        """How the cost of a stage grows (`perf.growth`)."""
+        found = growth.measure(Asked(self._engine), workload, stage)
+        return found.counts, found.time
 
     def answer(self) -> str:
         """What the last timed call has answered, as a digest. Objects that are no values count by their types."""

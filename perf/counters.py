@@ -26,10 +26,10 @@ import sys
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import wraps
+from functools import cache, wraps
 from itertools import accumulate
 from types import FrameType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import blake3
 import numpy as np
@@ -95,6 +95,31 @@ def grown(
     return {name: (ours, theirs) for name, (ours, theirs) in both.items() if theirs > ours + limits.get(name, 0)}
 
 
+class Counted(NamedTuple):
+    """What a case counts, and whether it stops a change that anything of it grew.
+
+    control: the base once more. A counter in which the base differs from itself says nothing.
+    """
+
+    base: Counts
+    other: Counts
+    control: Counts
+    allowed: Mapping[str, int]
+    stops: bool
+
+    @property
+    def more(self) -> dict[str, tuple[int, int]]:
+        """The counters in which the engine exceeds the base: how much each of them has."""
+        unsteady = grown(self.base, self.control) | grown(self.control, self.base)
+        found = grown(self.base, self.other, self.allowed)
+        return {name: numbers for name, numbers in found.items() if name not in unsteady}
+
+    @property
+    def lines(self) -> list[str]:
+        """These, each in a sentence."""
+        return [f"{name}: {theirs:,} where the base has {ours:,}" for name, (ours, theirs) in self.more.items()]
+
+
 def _asked(job: Callable[[], object]) -> Counts:
     """What encoders and hash functions are asked."""
     hashed: list[int] = []
@@ -127,11 +152,10 @@ class _Watched:
 @contextmanager
 def _watched(hashed: list[int]) -> Iterator[None]:
     """All hash functions note meanwhile how many bytes each call of them is given, wherever a module holds one."""
-    wrappers = {id(function): _noting(function, hashed) for function in _hash_functions()}
-    replaced: list[tuple[dict[str, Any], str, Any]] = []
-    for module in list(sys.modules.values()):
-        names = vars(module) if hasattr(module, "__dict__") and module.__name__ != __name__ else {}
-        replaced += [(names, name, value) for name, value in list(names.items()) if id(value) in wrappers]
+    functions = _hash_functions()
+    wrappers = {id(function): _noting(function, hashed) for function in functions}
+    holders = _namespaces(len(sys.modules), *functions)
+    replaced = [(names, name, value) for names in holders for name, value in list(names.items()) if id(value) in wrappers]
     try:
         for names, name, value in replaced:
             names[name] = wrappers[id(value)]
@@ -139,6 +163,17 @@ def _watched(hashed: list[int]) -> Iterator[None]:
     finally:
         for names, name, value in replaced:
             names[name] = value
+
+
+@cache
+def _namespaces(modules: int, *functions: Any) -> list[dict[str, Any]]:
+    """The modules that hold one of these functions, whether they are known by a name or not; looked for when there are more."""
+    was_frozen = gc.get_freeze_count() > 0
+    gc.unfreeze()
+    holders = [one for one in gc.get_referrers(*functions) if type(one) is dict and "__builtins__" in one]
+    if was_frozen:
+        gc.freeze()
+    return holders
 
 
 def _hash_functions() -> list[Callable[..., Any]]:

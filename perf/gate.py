@@ -6,6 +6,13 @@ A block starts three processes, pinned to one core: the base, the other engine, 
 timed in turns, ABCCBA and CBAABC, and `perf.verdict` says what five blocks amount to. A case that came out slower or unresolved
 is measured once more, with other processes. What both answer is compared in the same processes that are timed.
 
+Beside the time, counters say what a call does (`perf.counters`). Where both are the same engine by name, with the same Python,
+numpy and torch, the engine may not exceed the base in any of them; otherwise they are shown.
+
+    mmproof perf --engine ENGINE --growth
+
+asks one engine whether twice as much traffic costs it more than twice as much (`perf.growth`).
+
 ENGINE and BASE are named as for `mmproof run`. An engine in an environment of its own, such as the last release, is named by
 the command that runs `perf.arm` there: `worker:/old/bin/python -m perf.arm acme:Engine`.
 
@@ -29,6 +36,9 @@ from conformance.loading import WORKER
 from conformance.remote.peer import PeerGone
 from conformance.remote.process import Worker
 from perf.arm import STAGES
+from perf.counters import Counted, Counts
+from perf.growth import Growth
+from perf.growth import table as growth_table
 from perf.verdict import MARGIN, Block, Comparison, Round, Verdict, compare, is_red
 
 BLOCKS, ROUNDS, FEWEST_ROUNDS = 5, 15, 5
@@ -47,7 +57,8 @@ class CannotCompare(ValueError):
 class Finding:
     """How a case ended. again: its second run, if there was one. same_answers: whether both engines answer alike.
 
-    base_ms: what one call takes with the base, on the clock that decides.
+    base_ms: what one call takes with the base, on the clock that decides. counted: what a call does, if it could be counted.
+    margin: how much more time is still the same; because: why that, or what counters may grow, is more than elsewhere.
     """
 
     subject: str
@@ -56,6 +67,9 @@ class Finding:
     again: Comparison | None
     base_ms: float
     same_answers: bool
+    counted: Counted | None = None
+    margin: float = MARGIN
+    because: str = ""
 
     @property
     def verdict(self) -> Verdict:
@@ -67,7 +81,16 @@ class Finding:
 
     @property
     def is_red(self) -> bool:
-        return is_red(self.first.verdict, self.again.verdict if self.again else None)
+        has_more = self.counted is not None and self.counted.stops and bool(self.counted.more)
+        return has_more or is_red(self.first.verdict, self.again.verdict if self.again else None)
+
+
+class Allowed(NamedTuple):
+    """By how much the time of a case and its counters may grow before they have grown, and why more than elsewhere."""
+
+    margin: float
+    counters: dict[str, int]
+    because: str
 
 
 class Run(NamedTuple):
@@ -90,9 +113,7 @@ class Arms:
     """Three processes: the base, the other engine, and the base once more."""
 
     def __init__(self, base: str, other: str, seed: int) -> None:
-        core = min(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
-        environment = {"PYTHONHASHSEED": str(seed + 1), "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-        self._workers = [Worker(_command(spec, core), environment) for spec in (base, other, base)]
+        self._workers = start([base, other, base], seed)
 
     def ask(self, arm: int, method: str, *arguments: Any) -> Any:
         return self._workers[arm].peer.call(0, method, arguments, {})
@@ -108,6 +129,18 @@ class Arms:
         except PeerGone as gone:
             raise CannotCompare(f"an engine could not be loaded: {gone}") from gone
         return [one for one in base if one in other]
+
+    def allowed(self, name: str) -> Allowed:
+        """What the other engine's case allows."""
+        return Allowed(*self.ask(1, "allowances", name))
+
+    def are_alike(self) -> bool:
+        """Whether both are the same engine by name, and run through the same libraries."""
+        return bool(self.ask(0, "made_of") == self.ask(1, "made_of"))
+
+    def count(self, stage: str, name: str) -> list[Counts]:
+        """What a call of a case does in each arm."""
+        return [self.ask(arm, "count", stage, name) for arm in range(3)]
 
     def block(self, stage: str, name: str) -> Run:
         """Time a case in turns."""
@@ -133,6 +166,13 @@ class Arms:
         waits = any(self.ask(arm, "waits") for arm in range(3))
         base_ns = sum(one.base for one in (walls if waits else processors)) / (2 * calls * rounds)
         return Run([Block(processors, walls)], base_ns / 1e6, len(set(answers)) == 1, waits)
+
+
+def start(specs: Sequence[str], seed: int) -> list[Worker]:
+    """A process for each engine, all on one core."""
+    core = min(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+    environment = {"PYTHONHASHSEED": str(seed + 1), "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    return [Worker(_command(spec, core), environment) for spec in specs]
 
 
 def _command(spec: str, core: int) -> str:
@@ -169,6 +209,46 @@ def measure(base: str, other: str, cases: Sequence[tuple[str, str]], blocks: int
     return runs
 
 
+def tally(
+    base: str, other: str, cases: Sequence[tuple[str, str]], allowed: Sequence[Allowed], stops: bool | None, progress: Progress
+) -> list[Counted | None]:
+    """What a call of each case does; None where it raises. stops: whether more stops a change; None where both are alike."""
+    found: list[Counted | None] = []
+    task = progress.add_task("counting", total=len(cases))
+    arms = Arms(base, other, 0)
+    try:
+        gates = arms.are_alike() if stops is None else stops
+        for case, one in zip(cases, allowed, strict=True):
+            progress.advance(task)
+            try:
+                ours, theirs, control = arms.count(*case)
+                found.append(Counted(ours, theirs, control, one.counters, gates))
+            except Exception:  # the case that is timed says what it was
+                found.append(None)
+                arms.stop()
+                arms = Arms(base, other, 0)
+    finally:
+        arms.stop()
+    return found
+
+
+def growths(engine: str, stages: Sequence[str] = ()) -> list[Growth]:
+    """How the costs of an engine grow. Raises CannotCompare."""
+    (worker,) = workers = start([engine], 0)
+    found = []
+    try:
+        with Progress(console=Console(stderr=True), transient=True) as progress:
+            steps = [one for one in worker.peer.call(0, "growing", (), {}) if not stages or one[1] in stages]
+            for workload, stage in progress.track(steps, description="measuring"):
+                found.append(Growth(workload, stage, *worker.peer.call(0, "grow", (workload, stage), {})))
+    except PeerGone as gone:
+        raise CannotCompare(f"the engine's process has ended: {gone}") from gone
+    finally:
+        for one in workers:
+            one.stop()
+    return found
+
+
 def gate(
     base: str,
     other: str,
@@ -177,29 +257,36 @@ def gate(
     names: Sequence[str] = (),
     margin: float = MARGIN,
     blocks: int = BLOCKS,
+    counters: bool | None = None,
 ) -> list[Finding]:
-    """Compare two engines on all cases that both can do. Raises CannotCompare."""
+    """Compare two engines on all cases that both can do. Raises CannotCompare.
+
+    counters: whether what a call does stops a change, too; None where both are the same engine, in the same surroundings.
+    """
     arms = Arms(base, other, 0)
     try:
         cases = [(stage, name) for stage, name in arms.common(stages) if not names or name in names]
+        allowed = [arms.allowed(name) for _, name in cases]
     finally:
         arms.stop()
     if not cases:
         raise CannotCompare("there is no such case that both engines can do")
+    margins = [max(margin, one.margin) for one in allowed]
     with Progress(console=Console(stderr=True), transient=True) as progress:
+        counted = tally(base, other, cases, allowed, counters, progress)
         runs = measure(base, other, cases, blocks, 0, progress)
-        first = [run.compared(margin) for run in runs]
+        first = [run.compared(limit) for run, limit in zip(runs, margins, strict=True)]
         doubtful = [n for n, one in enumerate(first) if one.verdict in (Verdict.SLOWER, Verdict.UNRESOLVED)]
         once_more = measure(base, other, [cases[n] for n in doubtful], blocks, blocks, progress)
-    again = {n: run.compared(margin) for n, run in zip(doubtful, once_more, strict=True)}
+    again = {n: run.compared(margins[n]) for n, run in zip(doubtful, once_more, strict=True)}
     return [
-        Finding(name, stage, first[n], again.get(n), runs[n].base_ms, runs[n].same_answers)
-        for n, (stage, name) in enumerate(cases)
+        Finding(name, stage, first[n], again.get(n), run.base_ms, run.same_answers, counted[n], margins[n], allowed[n].because)
+        for n, ((stage, name), run) in enumerate(zip(cases, runs, strict=True))
     ]
 
 
 def exit_status(findings: Sequence[Finding]) -> int:
-    """1 if anything is slower; 3 if too few have a verdict."""
+    """1 if anything is slower, or does more; 3 if too few have a verdict."""
     if any(one.is_red for one in findings):
         return SLOWER
     unresolved = sum(one.verdict is Verdict.UNRESOLVED for one in findings)
@@ -214,11 +301,20 @@ def table(findings: Sequence[Finding]) -> Table:
         notes = [last.reason] if one.verdict is Verdict.UNRESOLVED and last.reason else []
         notes += ["once only"] if one.verdict is Verdict.UNRESOLVED and not last.reason else []
         notes += [] if one.same_answers else ["other answers"]
+        notes += [f"more {', '.join(one.counted.more)}"] if one.counted and one.counted.more else []
         made.add_row(
             one.stage, one.subject, f"{one.base_ms:.3f}", f"{last.ratio:.3f}", f"{last.low:.3f} to {last.high:.3f}",
             f"{last.control - 1:+.1%}", f"[{COLOURS[one.verdict]}]{one.verdict}[/]", "; ".join(notes),
         )  # fmt: skip
     return made
+
+
+def growth_status(found: Sequence[Growth]) -> int:
+    """1 if anything grows too fast; 3 if nothing was measured, or too little is resolved."""
+    if any(one.reasons for one in found):
+        return SLOWER
+    unresolved = sum(not one.is_resolved for one in found)
+    return INCONCLUSIVE if not found or unresolved > UNRESOLVED * len(found) else FINE
 
 
 COLOURS = {Verdict.FASTER: "green", Verdict.SAME: "default", Verdict.SLOWER: "red", Verdict.UNRESOLVED: "yellow"}
@@ -234,6 +330,8 @@ def as_json(base: str, other: str, margin: float, findings: Sequence[Finding]) -
         {
             "stage": one.stage, "case": one.subject, "verdict": one.verdict, "base_ms": one.base_ms,
             "same_answers": one.same_answers, "first": told(one.first), "again": told(one.again),
+            "margin": one.margin, "because": one.because, "counted": one.counted and one.counted._asdict(),
+            "more": list(one.counted.more) if one.counted else [],
         }
         for one in findings
     ]  # fmt: skip
@@ -276,17 +374,30 @@ def main(
     blocks: Annotated[int, typer.Option(min=3, help="How many sets of processes.")] = BLOCKS,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the comparison as JSON.")] = None,
     plot_file: Annotated[Path | None, typer.Option("--plot", help="Draw the ratios (needs matplotlib).")] = None,
+    counters: Annotated[
+        bool | None, typer.Option(help="More bytes, copies or calls stop a change, too, or never. Default: of the same engine.")
+    ] = None,
+    growth: Annotated[bool, typer.Option("--growth", help="Ask one engine how its costs grow, and compare nothing.")] = False,
 ) -> None:
     """Compare what an engine takes with what another one takes, and stop what is slower.
 
     Exit status: 0 nothing is slower, 1 something is, 2 usage, 3 inconclusive.
     """
     try:
-        findings = gate(against, engine, stages=_known(stage), names=case or (), margin=margin, blocks=blocks)
+        if growth:
+            grown = growths(engine, stage or ())
+            Console().print(growth_table(grown))
+            raise typer.Exit(growth_status(grown))
+        findings = gate(
+            against, engine, stages=_known(stage), names=case or (), margin=margin, blocks=blocks, counters=counters
+        )
     except CannotCompare as reason:
         Console(stderr=True).print(f"mmproof: {reason}", style="red", markup=False)
         raise typer.Exit(USAGE) from None
     Console().print(table(findings))
+    for one in findings:
+        for line in one.counted.lines if one.counted and one.counted.stops else ():
+            Console().print(f"{one.stage}: {one.subject}: {line}", style="red", markup=False, soft_wrap=True)
     if json_file is not None:
         json_file.write_text(json.dumps(as_json(against, engine, margin, findings), indent=2) + "\n", encoding="utf-8")
     if plot_file is not None:

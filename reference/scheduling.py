@@ -146,18 +146,22 @@ def plan_steps(requests: Sequence[tuple[int, Sequence[Item]]], budget: Budget) -
     at = 0  # what is done of the first in the line; nothing is done of the others
     steps: list[dict[int, Chunk]] = []
     while line:
-        room, step, half_done = _room(budget), dict[int, Chunk](), list[int]()
-        for number in line:
+        room, step, half_done, waiting = _room(budget), dict[int, Chunk](), list[int](), list[int]()
+        for place, number in enumerate(line):
+            if not room.tokens:  # nobody behind fits, and looking at everybody in each step would cost their square
+                waiting += line[place:]
+                break
             prompt, start = prompts[number], at if number == line[0] else 0
             stop = _furthest(prompt, room, start)
             if stop == start or prompt.length > room.slots or (stop < prompt.length and half_done):
+                waiting.append(number)
                 continue
             step[number] = Chunk(start, stop - start)
             room = _less(room, prompt, start, stop)
             half_done += [number] * (stop < prompt.length)
         steps.append(step)
         at = step[half_done[0]].stop if half_done else 0
-        line = half_done + [number for number in line if number not in step]
+        line = half_done + waiting
     return steps
 
 

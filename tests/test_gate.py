@@ -12,10 +12,12 @@ from typer.testing import CliRunner
 from conformance.loading import load
 from perf import gate
 from perf.arm import Arm
-from perf.gate import Arms, CannotCompare, Finding, Run, exit_status
-from perf.verdict import Block, Comparison, Round, Verdict
+from perf.gate import Allowed, Arms, CannotCompare, Finding, Run, exit_status
+from perf.verdict import MARGIN, Block, Comparison, Round, Verdict
 
 SLOW = """
+from hashlib import sha256
+
 from conformance.adapters.reference import ReferenceEngine
 
 class Slow(ReferenceEngine):
@@ -24,6 +26,7 @@ class Slow(ReferenceEngine):
     @staticmethod
     def sentinels(identity):
         print("a line for people")
+        sha256(identity)
         return [ReferenceEngine.sentinels(identity) for _ in range(4)][-1]
 """
 
@@ -68,7 +71,7 @@ def test_exit_statuses() -> None:
 @pytest.fixture
 def played(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
     """Processes that are played: `ratio` is how many times as long the other engine takes, by case."""
-    play = SimpleNamespace(ratio={"a": 1.0, "b": 1.0}, started=0, stopped=0)
+    play = SimpleNamespace(ratio={"a": 1.0, "b": 1.0}, started=0, stopped=0, alike=True, counts={}, allowed={})
 
     class Played:
         def __init__(self, base: str, other: str, seed: int) -> None:
@@ -76,6 +79,15 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
 
         def common(self, stages: Any) -> list[tuple[str, str]]:
             return [("merging", name) for name in play.ratio]
+
+        def allowed(self, name: str) -> Allowed:
+            return Allowed(*play.allowed.get(name, (0.03, {}, "")))
+
+        def are_alike(self) -> bool:
+            return play.alike
+
+        def count(self, stage: str, name: str) -> list[dict[str, int]]:
+            return play.counts.get(name, [{"hashed bytes": 1000}] * 3)
 
         def block(self, stage: str, name: str) -> Run:
             if not play.ratio[name]:
@@ -98,7 +110,7 @@ def test_what_is_slower_is_measured_twice_and_told(played: SimpleNamespace, tmp_
         ("a", Verdict.SAME, False, True),
         ("b", Verdict.SLOWER, True, False),
     ]
-    assert played.started == 1 + 2 * gate.BLOCKS
+    assert played.started == 2 + 2 * gate.BLOCKS
 
 
 def test_a_case_that_fails_has_no_verdict_and_says_why(played: SimpleNamespace) -> None:
@@ -106,6 +118,57 @@ def test_a_case_that_fails_has_no_verdict_and_says_why(played: SimpleNamespace) 
     failed, fine = gate.gate("reference", "acme")
     assert (failed.verdict, failed.first.reason) == (Verdict.UNRESOLVED, "ValueError: no such kernel")
     assert fine.verdict is Verdict.SAME
+
+
+MORE, UNSTEADY = (
+    [{"hashed bytes": 1000}, {"hashed bytes": 2000}, {"hashed bytes": 1000}],
+    [{"hashed bytes": n} for n in (1, 3, 2)],
+)
+
+
+@pytest.mark.parametrize(
+    ("counts", "alike", "counters", "allowed", "is_red"),
+    [
+        (MORE, True, None, 0, True),
+        (MORE, True, None, 1000, False),
+        (MORE, True, None, 999, True),
+        (MORE, True, False, 0, False),
+        (MORE, False, None, 0, False),
+        (MORE, False, True, 0, True),
+        (MORE[::2] + MORE[:1], True, None, 0, False),
+        ([MORE[1], MORE[0], MORE[1]], True, None, 0, False),
+        (UNSTEADY, True, None, 0, False),
+    ],
+)
+def test_more_of_a_counter_stops_an_engine_of_the_same_name(
+    played: SimpleNamespace, counts: Any, alike: bool, counters: bool | None, allowed: int, is_red: bool
+) -> None:
+    played.counts["b"], played.alike = counts, alike
+    played.allowed["b"] = (0.03, {"hashed bytes": allowed}, "it hashes a header")
+    fine, found = gate.gate("reference", "acme", counters=counters)
+    assert (fine.is_red, found.is_red, found.verdict) == (False, is_red, Verdict.SAME)
+
+
+def test_what_grew_is_said_in_numbers(played: SimpleNamespace, tmp_path: Path) -> None:
+    import typer
+
+    played.counts["b"] = [{"hashed bytes": 1_605_632}, {"hashed bytes": 3_211_264}, {"hashed bytes": 1_605_632}]
+    app = typer.Typer()
+    app.command()(gate.main)
+    told = CliRunner().invoke(app, ["--engine", "acme", "--json", str(tmp_path / "told.json")])
+    assert told.exit_code == gate.SLOWER
+    assert "merging: b: hashed bytes: 3,211,264 where the base has 1,605,632" in told.output
+    written = json.loads((tmp_path / "told.json").read_text())
+    assert [one["more"] for one in written["cases"]] == [[], ["hashed bytes"]]
+
+
+def test_a_case_has_the_margin_that_it_states(played: SimpleNamespace) -> None:
+    played.ratio = {"a": 1.08, "b": 1.08}
+    played.allowed["b"] = (0.1, {}, "it waits for a thread")
+    strict, wide = gate.gate("reference", "acme")
+    assert (strict.verdict, wide.verdict, wide.margin) == (Verdict.SLOWER, Verdict.SAME, 0.1)
+    _, wider = gate.gate("reference", "acme", margin=0.2)
+    assert wider.margin == 0.2
 
 
 def test_the_command_ends_with_the_status_of_its_table(played: SimpleNamespace, tmp_path: Path) -> None:
@@ -138,6 +201,11 @@ def test_three_processes_take_turns(tmp_path: Path) -> None:
     arms = Arms("reference", f"{tmp_path}/slow.py:Slow", 0)
     try:
         (case,) = [one for one in arms.common(["sentinels"]) if "sentinels" in one[1]][:1]
+        base, other, control = arms.count(*case)
+        assert base == control
+        assert other["hashed bytes"] - base["hashed bytes"] >= 32
+        assert not arms.are_alike()
+        assert arms.allowed(case[1]) == (MARGIN, {}, "")
         run = arms.block(*case)
     finally:
         arms.stop()

@@ -13,6 +13,7 @@ from conformance.adapters.sglang import (
     check_disaggregation,
     check_encoding,
     check_identity,
+    check_kernels,
     check_lifecycle,
     check_media,
     check_parallel,
@@ -40,6 +41,7 @@ MODULES = (
     check_lifecycle,
     check_parallel,
     check_disaggregation,
+    check_kernels,
 )
 CHECKS = Checks(one for module in MODULES for one in module.CHECKS)
 

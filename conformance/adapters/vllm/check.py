@@ -12,6 +12,7 @@ from conformance.adapters.vllm import (
     check_caches,
     check_fetching,
     check_identity,
+    check_kernels,
     check_media,
     check_parallel,
     check_positions,
@@ -32,6 +33,7 @@ MODULES = (
     check_speculation,
     check_parallel,
     check_transport,
+    check_kernels,
 )
 CHECKS = Checks(one for module in MODULES for one in module.CHECKS)
 

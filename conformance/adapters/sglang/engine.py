@@ -21,6 +21,7 @@ from conformance.adapters.sglang import (
     cpu,
     disaggregation,
     drafts,
+    kernels,
     media,
     parallel,
     planning,
@@ -416,6 +417,29 @@ class SglangEngine(parallel.Parallel):
     def open_receiver(self, limit_s: float) -> disaggregation.Receiver:
         """`MMReceiverHTTP._process_waiting_requests`."""
         return disaggregation.Receiver(limit_s)
+
+    # kernels
+
+    def apply_mrope(
+        self,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        positions: torch.Tensor,
+        table: torch.Tensor,
+        sections: tuple[int, int, int],
+        interleaved: bool,
+        neighbours: bool,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """`MRotaryEmbedding.forward_native`."""
+        return kernels.apply_mrope(query, key, positions, table, sections, interleaved, neighbours)
+
+    def placeholder_mask(self, input_ids: torch.Tensor, sentinels: torch.Tensor) -> torch.Tensor:
+        """`_get_multimodal_mask`."""
+        return kernels.placeholder_mask(input_ids, sentinels)
+
+    def scatter_rows(self, destination: torch.Tensor, mask: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        """`_scatter_mm_embedding`."""
+        return kernels.scatter_rows(destination, mask, rows)
 
     # pipeline
 

@@ -14,10 +14,24 @@ from conformance.suite.identity_cases import image, images, palette_picture
 from conformance.suite.identity_hash_cases import Hashes
 from fuzz.search import searches
 from fuzz.strategies.caller_hashes import DIGITS, OTHERS, hashes, is_malformed, is_miscounted
-from fuzz.strategies.contents import LAYOUTS, Memory, fields, memories, rebit, reframed, reshaped, retyped, spelled, trees, two
+from fuzz.strategies.contents import (
+    COMMON_DTYPES,
+    LAYOUTS,
+    Memory,
+    fields,
+    memories,
+    rebit,
+    reframed,
+    reshaped,
+    retyped,
+    spelled,
+    trees,
+    two,
+)
 from reference.items import Item, Modality, Span
 
 TENSORS = memories().map(Memory.tensor)
+COMMON_TENSORS = memories(COMMON_DTYPES).map(Memory.tensor)
 RELAID = st.builds(Memory.tensor, memories(), st.sampled_from(sorted(LAYOUTS)))
 POSITIONS = st.integers(0, 2**31).map(lambda first: (Span(first, first + 3),))
 NAMES = st.integers(0, 2**64 - 1)
@@ -39,6 +53,13 @@ def pixels(draw: st.DrawFn) -> tuple[str, tuple[int, int], bytes]:
         size,
         draw(st.binary(min_size=length, max_size=length) | st.integers(0, 255).map(lambda n: bytes([n]) * length)),
     )
+
+
+def _look_different(pair: Pair) -> bool:
+    """Whether two pictures show anything else: an engine may tell them apart when it has made RGB of both."""
+    shown = [Image.frombytes(*one).convert("RGBA") for one in pair]
+    behind = [Image.alpha_composite(Image.new("RGBA", one.size, "white"), one) for one in shown]
+    return behind[0].size != behind[1].size or behind[0].tobytes() != behind[1].tobytes()
 
 
 @searches("IDENTITY-01")
@@ -71,7 +92,7 @@ def test_any_two_dtypes() -> SearchStrategy[Pair]:
 
 @searches("IDENTITY-08")
 def test_any_bits_of_any_value() -> SearchStrategy[Pair]:
-    return rebit().map(tensors)
+    return rebit(COMMON_DTYPES).map(tensors)
 
 
 @searches("IDENTITY-09")
@@ -82,7 +103,7 @@ def test_any_division_of_a_list() -> SearchStrategy[Pair]:
 @searches("IDENTITY-10")
 def test_any_content_of_two_modalities() -> SearchStrategy[Pair]:
     modalities = two(st.sampled_from(Modality))
-    return st.builds(lambda f, pair: Pair(*(Item(modality=one, feature=f) for one in pair)), trees(TENSORS), modalities)
+    return st.builds(lambda f, pair: Pair(*(Item(modality=one, feature=f) for one in pair)), trees(COMMON_TENSORS), modalities)
 
 
 @searches("IDENTITY-11")
@@ -108,7 +129,7 @@ def test_any_order_of_fields() -> SearchStrategy[Pair]:
 
 @searches("IDENTITY-14")
 def test_any_two_pictures() -> SearchStrategy[Pair]:
-    opaque = two(pixels()).map(lambda pair: images(*(Image.frombytes(*one) for one in pair)))
+    opaque = two(pixels()).filter(_look_different).map(lambda pair: images(*(Image.frombytes(*one) for one in pair)))
     palettes = two(st.tuples(*[st.integers(0, 255)] * 6)).map(lambda pair: images(*(palette_picture(*one) for one in pair)))
     return opaque | palettes
 
@@ -118,7 +139,7 @@ def test_any_position_and_name() -> SearchStrategy[Pair]:
     def labelled(feature: Any, spans: tuple[Span, ...], name: int) -> Pair:
         return Pair(image(feature), Item(modality=Modality.IMAGE, feature=feature, spans=spans, caller_hash=name))
 
-    return st.builds(labelled, trees(TENSORS), POSITIONS, NAMES)
+    return st.builds(labelled, trees(COMMON_TENSORS), POSITIONS, NAMES)
 
 
 @searches("IDENTITY-16")
@@ -126,7 +147,7 @@ def test_any_two_contents_of_one_name() -> SearchStrategy[Pair]:
     def renamed(pair: Pair, name: int) -> Pair:
         return Pair(*(Item(modality=Modality.IMAGE, feature=one.tensor(), caller_hash=name) for one in pair))
 
-    return st.builds(renamed, two(memories()), NAMES)
+    return st.builds(renamed, two(memories(COMMON_DTYPES)), NAMES)
 
 
 @searches("IDENTITY-17")

@@ -10,7 +10,7 @@ from conformance.oracles import positions as oracle
 from conformance.suite.positions_cases import Chunked, Conversation, Extension, Retractions, Turns, regrid, typed
 from conformance.world.mrope import QWEN2_5_VL, QWEN2_VL, Medium, Script, image, lacking, video, write
 from fuzz.search import searches
-from fuzz.strategies.scripts import SIDES, conversations, media, scripts, scripts_of, tables, touching_scripts
+from fuzz.strategies.scripts import SIDES, conversations, film_scripts, media, scripts, scripts_of, tables, touching_scripts
 from reference.items import Chunk
 
 
@@ -27,12 +27,12 @@ def test_any_pictures() -> SearchStrategy[Script]:
 
 @searches("POSITIONS-03")
 def test_any_videos() -> SearchStrategy[Script]:
-    return scripts_of(tokens_per_second=None, frames_apart=False)
+    return film_scripts(tokens_per_second=None, frames_apart=False)
 
 
 @searches("POSITIONS-04")
 def test_any_timed_videos() -> SearchStrategy[Script]:
-    return scripts_of(family="qwen2_5_vl")
+    return film_scripts(family="qwen2_5_vl")
 
 
 @searches("POSITIONS-05")

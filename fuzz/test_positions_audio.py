@@ -6,10 +6,10 @@ from hypothesis.strategies import SearchStrategy
 from conformance.cases import Exact
 from conformance.oracles import positions as oracle
 from conformance.suite.positions_audio_cases import Sections, silenced
-from conformance.world.mrope import QWEN2_5_OMNI, QWEN3_OMNI, Script, write
+from conformance.world.mrope import QWEN2_5_OMNI, QWEN3_OMNI, Script, image, write
 from fuzz.search import searches
 from fuzz.strategies.films import films, omni_scripts, recordings
-from fuzz.strategies.scripts import media
+from fuzz.strategies.scripts import SIDES
 
 
 def exact(script: Script) -> Exact:
@@ -18,7 +18,7 @@ def exact(script: Script) -> Exact:
 
 @searches("POSITIONS-23")
 def test_any_recordings() -> SearchStrategy[Exact]:
-    parts = st.lists(st.integers(0, 4) | media() | recordings(), max_size=5)
+    parts = st.lists(st.integers(0, 4) | st.builds(image, SIDES, SIDES) | recordings(), max_size=5)
     return st.builds(lambda written, last: exact(write(QWEN3_OMNI, *written, last, 1)), parts, recordings())
 
 

@@ -10,6 +10,7 @@ from conformance.world.prompts import VOCABULARY, draw
 from fuzz.search import searches
 from fuzz.strategies.feeds import TYPES, chunks, lengths
 from fuzz.strategies.prompts import ANYTHING, drawings, prompts
+from fuzz.strategies.turns import whose_items_may_take_turns
 from reference.items import Chunk
 
 LETTERS = "ABijva."
@@ -60,7 +61,7 @@ def test_the_text_of_any_draft() -> SearchStrategy[Draft]:
     return drafts()
 
 
-@searches("SPECULATION-02")
+@searches("SPECULATION-02", asked=whose_items_may_take_turns)
 def test_the_media_of_any_draft() -> SearchStrategy[Draft]:
     return drafts()
 
@@ -70,12 +71,12 @@ def test_any_chunk_before_text() -> SearchStrategy[Draft]:
     return before(".#")
 
 
-@searches("SPECULATION-04")
+@searches("SPECULATION-04", asked=whose_items_may_take_turns)
 def test_any_chunk_before_media() -> SearchStrategy[Draft]:
     return before("ijva")
 
 
-@searches("SPECULATION-05")
+@searches("SPECULATION-05", asked=whose_items_may_take_turns)
 def test_any_chunks_of_any_prompt() -> SearchStrategy[Chunked]:
     filled = prompts().filter(lambda prompt: len(prompt.input_ids) > 0)
     return filled.flatmap(

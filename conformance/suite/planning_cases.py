@@ -72,6 +72,7 @@ INTERNVL = {
 IDEFICS3 = {
     "common": pictures(known.IDEFICS3, (480, 640), (364, 364), (30, 20), (100, 1000), (1456, 1)),
     "whole": pictures(known.IDEFICS3.but(do_image_splitting=False), (480, 640), (30, 20)),
+    "not-a-multiple": pictures(known.IDEFICS3.but(longest_edge=700, max_image_size=256), (480, 640), (100, 70), (700, 257)),
     "small-tiles": pictures(known.IDEFICS3.but(longest_edge=400, max_image_size=100), (100, 400), (80, 900)),
 }
 SMOLVLM = {

@@ -135,6 +135,7 @@ def test_too_few_rows_are_refused(engine: Engine, case: Pair) -> None:
         "one-too-many": Pair(feed("..iii.j."), 5),
         "for-text-only": Pair(feed("....."), 1),
         "for-one-token-of-text": Pair(feed("."), 1),
+        "for-a-recording": Pair(feed("..aa."), 3),
         "of-the-whole-picture-for-a-chunk": Pair(feed("..iiii..", Chunk(4, 4)), 4),
     },
     bugs=("L03", "L11"),

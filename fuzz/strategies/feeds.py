@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from conformance.suite.merging_feeds import Feed, feed
-from fuzz.strategies.prompts import ANYTHING, prompts
+from fuzz.strategies.prompts import TEXT_AND_MEDIA, prompts
 from reference.items import Chunk
 
 TYPES = [torch.float32, torch.bfloat16, torch.float16, torch.float64]
@@ -19,8 +19,11 @@ def chunks(choose: st.DrawFn, length: int) -> Chunk:
 
 
 @st.composite
-def feeds(choose: st.DrawFn, characters: str = ANYTHING, levels: int = 0) -> Feed:
-    """Any chunk of any prompt of these characters, with 1 to `levels` levels; shrinks to an empty chunk in float32."""
+def feeds(choose: st.DrawFn, characters: str = TEXT_AND_MEDIA, levels: int = 0) -> Feed:
+    """Any chunk of any prompt of these characters, with 1 to `levels` levels; shrinks to an empty chunk in float32.
+
+    There are no literal placeholders, unless they are asked for (see MERGING-04).
+    """
     prompt = choose(prompts(characters))
     depth = choose(st.integers(min(levels, 1), levels))
     rows, table = choose(st.sampled_from(TYPES)), choose(st.sampled_from(TYPES[:3]))

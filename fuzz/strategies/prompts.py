@@ -7,6 +7,7 @@ from conformance.world.prompts import MODALITIES, BadSpans, Pairing, Prompt, dra
 from reference.items import Span
 
 LETTERS = "".join(MODALITIES)
+TEXT_AND_MEDIA = "." + LETTERS
 ANYTHING = ".#" + LETTERS
 LONGEST = 108
 

@@ -46,6 +46,17 @@ def scripts_of(**chosen: Any) -> SearchStrategy[Script]:
     return st.builds(lambda layout, written: write(layout, *written), right, parts().filter(_has_media))
 
 
+def film_scripts(**chosen: Any) -> SearchStrategy[Script]:
+    """Prompts that end with a video, behind text and pictures, of the layouts that have these values; shrink to the video.
+
+    What comes behind a video, and where, is asked by POSITIONS-01.
+    """
+    right = layouts().filter(lambda layout: all(getattr(layout, name) == value for name, value in chosen.items()))
+    before = st.lists(st.integers(0, 5) | st.builds(image, SIDES, SIDES), max_size=3)
+    films = st.builds(video, st.integers(1, 7), SIDES, SIDES, SIXTEENTHS)
+    return st.builds(lambda layout, before, film: write(layout, *before, film, 1), right, before, films)
+
+
 def touching_scripts() -> SearchStrategy[Script]:
     """Prompts of up to 5 media without a token between them; shrink to one picture."""
     together = st.lists(media().map(bare), min_size=1, max_size=5)

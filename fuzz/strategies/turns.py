@@ -16,6 +16,8 @@ def whose_items_may_take_turns(traits: Traits, case: Any) -> bool:
 def _prompts(case: Any) -> Iterator[Sequence[Item]]:
     if isinstance(case, Request):
         yield case.items
+    elif isinstance(case, tuple) and case and all(isinstance(part, Item) for part in case):
+        yield case
     elif isinstance(case, Mapping | list | tuple):
         for part in case.values() if isinstance(case, Mapping) else case:
             yield from _prompts(part)

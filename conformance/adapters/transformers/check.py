@@ -239,13 +239,20 @@ def errors_of_libsndfile() -> bool:
     return error(lambda: named("audio_utils:load_audio")(text, backend="soundfile")) == "LibsndfileError"
 
 
-@fails("PLANNING-08")
+@fails("PLANNING-07", "PLANNING-08")
 def another_formula() -> bool:
-    """The size formula of SmolVLM counts other tiles than its processor cuts, where the longest edge is no multiple of one."""
-    made = prepare().SmolVLMImageProcessor(size={"longest_edge": 700}, max_image_size={"longest_edge": 256}, do_pad=False)
-    planned, *_ = made.get_number_of_image_patches(100, 70)
-    cut = made(images=[torch.zeros(3, 100, 70, dtype=torch.uint8)], return_tensors="pt")["pixel_values"]
-    return bool(planned != cut.shape[1])
+    """The size formula of Idefics3 and SmolVLM counts other tiles than their processor cuts.
+
+    That is so where the longest edge is no multiple of a tile.
+    """
+
+    def is_another(kind: Any) -> bool:
+        made = kind(size={"longest_edge": 700}, max_image_size={"longest_edge": 256}, do_pad=False)
+        planned, *_ = made.get_number_of_image_patches(100, 70)
+        cut = made(images=[torch.zeros(3, 100, 70, dtype=torch.uint8)], return_tensors="pt")["pixel_values"]
+        return bool(planned != cut.shape[1])
+
+    return is_another(prepare().Idefics3ImageProcessor) and is_another(prepare().SmolVLMImageProcessor)
 
 
 @fails("PLANNING-15")
@@ -354,6 +361,18 @@ def one_column_for_all() -> bool:
     model = bare(named("models.qwen3_vl.modeling_qwen3_vl:Qwen3VLTextModel"))
     added = model._deepstack_process(torch.zeros(1, 1, 2), torch.tensor([[True]]), torch.tensor([[7.0]]))
     return bool(added.tolist() == [[[7.0, 7.0]]])
+
+
+@fails("MERGING-18")
+def rows_of_recordings_uncounted() -> bool:
+    """Rows of pictures and videos are counted before they are merged, rows of recordings are not: the last are dropped."""
+    model = bare(named("models.qwen3_omni_moe.modeling_qwen3_omni_moe:Qwen3OmniMoeThinkerModel"))
+    model.config = SimpleNamespace(image_token_id=1, video_token_id=2, audio_token_id=3)
+    ids, embeds, rows = torch.tensor([[3, 3]]), torch.zeros(1, 2, 1), torch.tensor([[1.0], [2.0], [3.0]])
+    picture = error(lambda: model.get_placeholder_mask(torch.ones_like(ids), embeds, image_features=rows))
+    *_, mask = model.get_placeholder_mask(ids, embeds)  # nobody passes the rows of recordings
+    merged = embeds.masked_scatter(mask, rows)  # as `forward` does
+    return picture == "ValueError" and bool(merged.flatten().tolist() == [1.0, 2.0])
 
 
 @fails("PLANNING-41")

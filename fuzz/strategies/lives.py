@@ -23,8 +23,9 @@ def drawings(parts: Sequence[str] = TEXT_AND_MEDIA, most: int = 6) -> SearchStra
 
 
 def joins() -> SearchStrategy[Join]:
-    """Any history, reply and turn; shrink to nothing."""
-    return st.builds(join, drawings(), drawings((".", "#")), drawings())
+    """Any history, reply and turn; shrink to a turn of one token. A request has one at least, and a reply a request."""
+    first = st.builds(join, st.just(""), st.just(""), drawings().filter(bool))
+    return first | st.builds(join, drawings().filter(bool), drawings((".", "#")), drawings())
 
 
 def joins_with_bos() -> SearchStrategy[Join]:

@@ -24,6 +24,7 @@ from conformance.adapters.sglang import (
     check_requests,
     check_speculation,
     check_transport,
+    cpu,
 )
 
 MODULES = (
@@ -46,4 +47,5 @@ MODULES = (
 CHECKS = Checks(one for module in MODULES for one in module.CHECKS)
 
 if __name__ == "__main__":
+    cpu.prepare()
     sys.exit(CHECKS.run())

@@ -86,6 +86,12 @@ def idefics3() -> Any:
     return library().Idefics3Processor(pictures, tokenizer(), image_seq_len=4)
 
 
+def smolvlm() -> Any:
+    sizes = {"size": {"longest_edge": 28}, "max_image_size": {"longest_edge": 28}}
+    videos = library().SmolVLMVideoProcessor(do_sample_frames=False, **sizes)
+    return library().SmolVLMProcessor(library().SmolVLMImageProcessorPil(**sizes), tokenizer(), videos, image_seq_len=4)
+
+
 def qwen2_audio() -> Any:
     return library().Qwen2AudioProcessor(library().WhisperFeatureExtractor(feature_size=8, chunk_length=1), tokenizer())
 
@@ -167,6 +173,14 @@ def recordings_without_markers_are_an_assertion() -> bool:
 def frames_for_qwen3() -> bool:
     """Frames that were taken from a video already have no metadata, which Qwen3-VL's processor does not do without."""
     return error(lambda: processed(as_qwen3(), marked(1, "video"), videos=[frames()])) == "StrictDataclassFieldValidationError"
+
+
+@fails("PROCESSORS-01", "PROCESSORS-04")
+def frames_without_a_rate() -> bool:
+    """Frames that were taken from a video already come without their rate: SmolVLM is told the times of 24 a second."""
+    processor = served(smolvlm, "transformers_auto", "TransformersAutoMultimodalProcessor")
+    told = tokenizer().decode(processed(processor, "<video>", videos=[frames()]).input_ids)
+    return told.count("Frame from 00:00:") == 4
 
 
 @fails("PROCESSORS-02", "PROCESSORS-03", "PROCESSORS-09", "PROCESSORS-10", "PROCESSORS-11", "PROCESSORS-12", "PROCESSORS-13")

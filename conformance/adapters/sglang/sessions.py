@@ -87,7 +87,7 @@ def _taken_in(
     parent: str | None = None,
     offset: int | None = None,
 ) -> Any:
-    """The `Req` that the scheduler makes of a turn."""
+    """The `Req` that the scheduler makes of a turn. One that it ends at once, with a message, is refused."""
     structs = cpu.module("sglang.srt.managers.io_struct")
     sampling = cpu.module("sglang.srt.sampling.sampling_params").SamplingParams(max_new_tokens=1 << 30)
     output = None
@@ -109,7 +109,10 @@ def _taken_in(
         stream=False,
         session_params=structs.SessionParams(id=session.session_id, rid=parent, offset=offset),
     )
-    request = session.create_req(received, tokenizer, 1 << 20)
+    with cpu.module("sglang.srt.runtime_context").get_parallel().override(tp_rank=0):
+        request = session.create_req(received, tokenizer, 1 << 20)
+    if request.to_finish is not None:
+        raise ValueError(request.to_finish.message)
     if output is not None:
         inputs = sglang.batch.MultimodalInputs.from_processor_output(output)
         controller = cpu.module("sglang.srt.session.session_controller").SessionController

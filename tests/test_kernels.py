@@ -9,13 +9,16 @@ import pytest
 import torch
 
 from conformance.suite.kernels_cases import merge, numbers, pattern, scatter
+from conformance.suite.kernels_computing_cases import PLAIN, rough
 from reference.items import Chunk, Span
 from reference.kernels import hashing
 from reference.kernels.device import bandwidth
 from reference.kernels.device.launching import where
 from reference.kernels.dispatch import Path, movable, octets, path_of
+from reference.kernels.frames import dissimilarity
 from reference.kernels.hashing import content_digest, word_hash
 from reference.kernels.masks import SpansOfChunk, placeholder_mask, span_mask
+from reference.kernels.rotation import apply_mrope
 from reference.kernels.rows import fused_merge, scatter_rows
 
 NOWHERE = torch.empty(2, 3, device="meta")
@@ -29,6 +32,8 @@ def test_an_operation_says_how_it_was_computed() -> None:
         span_mask([], Chunk(0, 1)),
         scatter_rows(*scatter(".#.")),
         fused_merge(*merge([(0, 1)], Chunk(0, 3))),
+        apply_mrope(*PLAIN),
+        dissimilarity(rough(1, 4, 3), (2, 1, 2)),
     )
     assert {one.path for one in computed} == {Path.CPU}
 
@@ -66,7 +71,7 @@ def test_a_launch_is_on_the_device_of_the_tensor() -> None:
 def test_triton_is_not_imported_for_a_cpu() -> None:
     script = (
         "import sys, torch\n"
-        "from reference.kernels import hashing, masks, rows\n"
+        "from reference.kernels import frames, hashing, masks, rotation, rows\n"
         "hashing.word_hash(torch.ones(3)); hashing.content_digest(torch.ones(3))\n"
         "print([name for name in sys.modules if name.startswith('reference.kernels.device')])"
     )
@@ -130,6 +135,21 @@ def test_spans_are_cut_to_the_chunk_and_know_the_rows_before_them() -> None:
         (lambda: fused_merge(*merge([(0, 1)], Chunk(0, 3))._replace(rows=numbers(3, 3))), ValueError, "3 rows for 2 positions"),
         (lambda: fused_merge(*merge([(0, 1)], Chunk(0, 3))._replace(chunk=Chunk(0, 4))), ValueError, "3 ids for Chunk"),
         (lambda: fused_merge(*merge([(0, 1)], Chunk(0, 3))._replace(table=numbers(0, 3))), ValueError, "no embeddings"),
+        (lambda: apply_mrope(*PLAIN._replace(key=PLAIN.key.half())), TypeError, "key torch.float16"),
+        (lambda: apply_mrope(*PLAIN._replace(query=PLAIN.query.long(), key=PLAIN.key.long())), TypeError, "heads are of one"),
+        (lambda: apply_mrope(*PLAIN._replace(positions=PLAIN.positions.int())), TypeError, "they have 64 bits"),
+        (lambda: apply_mrope(*PLAIN._replace(key=PLAIN.key[0])), ValueError, r"both are \[positions, heads, head_dim\]"),
+        (lambda: apply_mrope(*PLAIN._replace(positions=PLAIN.positions[:2])), ValueError, "for 7 tokens: each has three"),
+        (lambda: apply_mrope(*PLAIN._replace(table=PLAIN.table[:, :15])), ValueError, "an even part of 16 numbers"),
+        (lambda: apply_mrope(*PLAIN._replace(sections=(4, 2, 1))), ValueError, "rotate 7 frequencies, and the table has 8"),
+        (
+            lambda: apply_mrope(*PLAIN._replace(table=PLAIN.table[:6])),
+            ValueError,
+            "from 0 to 6 are looked up in a table from 0",
+        ),
+        (lambda: dissimilarity(rough(1, 4, 3).double(), (2, 1, 2)), TypeError, "embeddings are torch.float64"),
+        (lambda: dissimilarity(rough(1, 5, 3), (2, 1, 2)), ValueError, r"a grid \(2, 1, 2\) have 4 rows: \[5, 3\]"),
+        (lambda: dissimilarity(rough(1, 0, 3), (0, 1, 2)), ValueError, "at least 1 frame of 1 token"),
     ],
 )
 def test_what_cannot_be_right_is_explained(call: Any, error: type[Exception], message: str) -> None:

@@ -301,7 +301,7 @@ def table(findings: Sequence[Finding]) -> Table:
         notes = [last.reason] if one.verdict is Verdict.UNRESOLVED and last.reason else []
         notes += ["once only"] if one.verdict is Verdict.UNRESOLVED and not last.reason else []
         notes += [] if one.same_answers else ["other answers"]
-        notes += [f"more {', '.join(one.counted.more)}"] if one.counted and one.counted.more else []
+        notes += ["does more"] if one.counted and one.counted.more else []
         made.add_row(
             one.stage, one.subject, f"{one.base_ms:.3f}", f"{last.ratio:.3f}", f"{last.low:.3f} to {last.high:.3f}",
             f"{last.control - 1:+.1%}", f"[{COLOURS[one.verdict]}]{one.verdict}[/]", "; ".join(notes),

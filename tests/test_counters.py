@@ -101,7 +101,8 @@ def test_what_has_threads_counts_only_hashes_and_encoders() -> None:
 
 def test_more_is_more_by_one() -> None:
     base = {"hashed bytes": 10, "bytes of objects": 10, "only the base": 1}
-    assert grown(base, {"hashed bytes": 10, "bytes of objects": 10 + counters.SMALL}) == {}
+    assert grown(base, {"hashed bytes": 10, "bytes of objects": 10 + 4 * counters.SMALL}) == {}
+    assert grown(base, {"bytes of objects": 11 + 4 * counters.SMALL}) == {"bytes of objects": (10, 11 + 4 * counters.SMALL)}
     assert grown(base, {"hashed bytes": 11, "bytes of objects": 9}) == {"hashed bytes": (10, 11)}
     assert grown(base, {"hashed bytes": 11}, {"hashed bytes": 1}) == {}
 

@@ -128,9 +128,11 @@ class Runner:
         self._watch = Stopwatch(own, clock) if own else None
         self._clock = clock
         self._times = 1
-        began = clock()
+        self._whole_ns = 0
         self.sample()
-        self._times = max(1, SAMPLE_NS // (clock() - began))
+        if self._whole_ns < SAMPLE_NS:
+            self.sample()  # the first one found nothing in caches
+        self._times = max(1, SAMPLE_NS // max(self._whole_ns, 1))
 
     def sample(self) -> float:
         """Nanoseconds of one call."""
@@ -140,8 +142,8 @@ class Runner:
             began = self._clock()
             for _ in range(self._times):
                 self._job()
-            spent = self._watch.spent_ns if self._watch else self._clock() - began
-        return spent / self._times
+            self._whole_ns = self._clock() - began
+        return (self._watch.spent_ns if self._watch else self._whole_ns) / self._times
 
 
 class Ratio(NamedTuple):

@@ -12,6 +12,7 @@ import torch
 
 from conformance.oracles.prefix_cache import NOBODY
 from conformance.world.mrope import QWEN2_VL
+from perf import loops
 from perf.million import END, PLACEHOLDER, START, prompt
 from perf.sized import Job
 from reference.items import Chunk, Item, Modality, Span
@@ -23,7 +24,7 @@ FEATURE_BYTES = 64 << 20
 FRAMES = tuple(Span(16 * number, 16 * number + 11) for number in range(256))
 ROWS, ROOM = 256, 64
 PICTURE_BYTES = ROWS * HIDDEN * 2
-MANY, PAGE = 256, 16
+MANY, PAGE, SHIFT = 256, 16, 1_000_000
 TRIPLES = np.tile(np.arange(LENGTH, dtype=np.int64), (3, 1))
 KEYS = [sha256(bytes([number])).digest() for number in range(2 * ROOM)]
 
@@ -169,12 +170,10 @@ def scattering(engine: Any) -> Job:
 
 
 def masked() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The ids of the chunk with a number of its own for each item, those numbers, and the mask of its media."""
-    ids, sentinels = PROMPT.input_ids.copy(), 2**62 + np.arange(len(PROMPT.items))
-    for number, item in zip(sentinels, PROMPT.items, strict=True):
-        ids[item.spans[0].first : item.spans[0].stop] = number
-    chunk = torch.from_numpy(ids[CHUNK.prefix : CHUNK.stop])
-    return chunk, torch.from_numpy(sentinels), chunk >= 2**62
+    """The padded ids of the chunk, all sentinels of the prompt, and the mask of its media."""
+    padded = torch.from_numpy(loops.pad_spans(*PROMPT))
+    chunk = padded[CHUNK.prefix : CHUNK.stop]
+    return chunk, torch.from_numpy(np.unique(padded[padded >= SHIFT].numpy())), chunk >= SHIFT
 
 
 CASES = (

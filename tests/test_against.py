@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from perf import against
-from perf.against import Measured, Ratio, Stopwatch, ratio, row
+from perf.against import Measured, Ratio, Runner, Stopwatch, ratio, row
 from perf.against_cases import CASES, Case
 from perf.verdict import Round
 
@@ -86,6 +86,22 @@ def test_a_stopwatch_counts_what_it_watches_less_what_was_put_in(monkeypatch: py
         spend(100)
         engine.answer()
     assert watch.spent_ns == 2
+
+
+def test_a_watched_job_is_repeated_as_often_as_one_that_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, calls = 0, 0
+
+    def answer() -> None:
+        nonlocal now, calls
+        now, calls = now + against.SAMPLE_NS // 10, calls + 1
+
+    def clock() -> int:
+        return now
+
+    monkeypatch.setitem(sys.modules, "engine", SimpleNamespace(answer=answer))
+    for own in (("engine:answer",), None):
+        runner, calls = Runner(lambda: sys.modules["engine"].answer(), own, clock), 0
+        assert (runner.sample(), calls) == (against.SAMPLE_NS // 10, 10)
 
 
 def test_stages_are_in_the_order_in_which_data_flows() -> None:

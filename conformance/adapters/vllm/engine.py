@@ -143,6 +143,10 @@ class VllmEngine(parallel.Parallel):
         """`MRotaryEmbedding.get_next_input_positions_tensor`."""
         return prompts.extended(self._vllm, triples, length)
 
+    def rotary_axes(self, sections: tuple[int, int, int], interleaved: bool) -> torch.Tensor:
+        """`MRotaryEmbedding.forward_native`."""
+        return prompts.rotary_axes(sections, interleaved)
+
     # prefix_cache
 
     def page_keys(self, request: Request, namespace: Namespace, page: int) -> Sequence[bytes]:

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from conformance.adapters.vllm import cpu
+from conformance.adapters.vllm import cpu, kernels
 from conformance.adapters.vllm import items as translate
 from conformance.adapters.vllm.cpu import Vllm
 from conformance.protocol.prefix_cache import Namespace
@@ -152,3 +152,13 @@ def _hasher(page: int) -> Any:
     hashing, keys = cpu.module("vllm.utils.hashing"), cpu.module("vllm.v1.core.kv_cache_utils")
     keys.init_none_hash(hashing.sha256)
     return keys.get_request_block_hasher(page, hashing.sha256)
+
+
+def rotary_axes(sections: tuple[int, int, int], interleaved: bool) -> torch.Tensor:
+    """`MRotaryEmbedding.forward_native`, where the cosine of a position on each axis is the axis itself, and its sine is 0."""
+    count = sum(sections)
+    query = torch.cat([torch.ones(1, 1, count), torch.zeros(1, 1, count)], dim=-1)
+    axes = torch.arange(3)[:, None]
+    table = torch.cat([axes.expand(3, count), torch.zeros(3, count)], dim=-1)
+    turned, _ = kernels.apply_mrope(query, query, axes, table, sections, interleaved, neighbours=False)
+    return turned[0, 0, :count].long()

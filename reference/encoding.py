@@ -29,7 +29,6 @@ item only, fails a request that meets another length, and runs an encoder once f
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate
 from operator import attrgetter
 from typing import Any, TypeAlias
 
@@ -71,14 +70,20 @@ def slice_chunk(embedding: torch.Tensor, spans: Sequence[Span], chunk: Chunk) ->
 
 def _rows(spans: Sequence[Span], chunk: Chunk) -> tuple[int, int, int]:
     """How many positions of `spans` lie before the chunk, how many before its end, and how many there are."""
-    check_disjoint(spans)
-    sums = [*accumulate([span.last - span.first + 1 for span in spans], initial=0)]
+    sums, total, done = [0], 0, -1
+    for span in spans:
+        first = span.first
+        if first <= done:
+            check_disjoint(spans)
+        done = span.last
+        total += done - first + 1
+        sums.append(total)
 
     def before(position: int) -> int:
         begun = bisect_left(spans, position, key=_FIRST)
         return sums[begun] - (max(0, spans[begun - 1].stop - position) if begun else 0)
 
-    return before(chunk.prefix), before(chunk.stop), sums[-1]
+    return before(chunk.prefix), before(chunk.stop), total
 
 
 def find_encoder(modality: Modality, registered: Mapping[Modality, Encoder], model: Any) -> Encoder:

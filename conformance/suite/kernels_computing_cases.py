@@ -138,6 +138,8 @@ MISFITS = {
     "two-axes": PLAIN._replace(positions=PLAIN.positions[:2]),
     "sections-too-short": PLAIN._replace(sections=(4, 2, 1)),
     "sections-too-long": PLAIN._replace(sections=(4, 3, 2)),
+    "turns-too-short": heads((4, 2, 2), QWEN)._replace(sections=(3, 2, 2)),
+    "turns-too-long": heads((4, 2, 2), QWEN)._replace(sections=(5, 2, 2)),
     "a-table-wider-than-a-head": PLAIN._replace(query=PLAIN.query[..., :8], key=PLAIN.key[..., :8]),
     "a-key-too-few": PLAIN._replace(key=PLAIN.key[1:]),
 }

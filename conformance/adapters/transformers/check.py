@@ -441,6 +441,14 @@ def pictures_for_a_tokenizer() -> bool:
     return set(words()(text=["A"], images=[PIL.Image.new("RGB", (28, 28))])) == {"input_ids", "attention_mask"}
 
 
+@fails("KERNELS-29")
+def times_section_is_not_read() -> bool:
+    """Where axes take turns, sections of 9 frequencies in all turn one frequency: that of time is not looked at."""
+    rotary = bare(named("models.qwen3_vl.modeling_qwen3_vl:Qwen3VLTextRotaryEmbedding"), mrope_section=[9, 0, 0])
+    turned = rotary.recomposition_frequencies(torch.tensor([1.0, 2, 3]).reshape(3, 1, 1, 1))
+    return bool(turned.tolist() == [[[1, 1]]])
+
+
 @fails("SPECULATION-13", "SPECULATION-14", "SPECULATION-16")
 def placeholders_proposed() -> bool:
     """Prompt lookup proposes the placeholders (here 9) of a picture that followed the last words before."""

@@ -39,7 +39,7 @@ from perf.against_cases import CASES, Case
 from perf.sized import Job
 from perf.verdict import Round, interval
 
-ROUNDS, FEWEST, CASE_NS, SLOW_NS, SAMPLE_NS = 21, 3, 1_000_000_000, 2_000_000_000, 5_000_000
+ROUNDS, FEWEST, CASE_NS, SLOW_NS, LONG_NS, SAMPLE_NS = 21, 3, 1_000_000_000, 2_000_000_000, 100_000_000, 5_000_000
 WIDTH = 128
 COLUMNS = (
     "{base} ms: what one call takes. {other} /: how many times as long {other} takes, the median of the rounds. 95 %: the "
@@ -128,14 +128,14 @@ class Runner:
         self._watch = Stopwatch(own, clock) if own else None
         self._clock = clock
         self._times = 1
-        self._whole_ns = 0
+        self._whole_ns = LONG_NS
         self.sample()
-        if self._whole_ns < SAMPLE_NS:
-            self.sample()  # the first one found nothing in caches
         self._times = max(1, SAMPLE_NS // max(self._whole_ns, 1))
 
     def sample(self) -> float:
-        """Nanoseconds of one call."""
+        """Nanoseconds of one call. Another one goes before, so that none asks the system for memory that others gave back."""
+        if self._whole_ns < LONG_NS:
+            self._job()
         with ExitStack() as counting:
             if self._watch:
                 counting.enter_context(self._watch.running())

@@ -70,6 +70,7 @@ class SglangEngine(parallel.Parallel):
         report_order="kept",
         repeated_parts="fail",
         caller_chooses=("ids",),
+        interleaved_items="films",
         **transport.TRAITS,
         profile=Profile.SGLANG,
     )

@@ -91,8 +91,9 @@ class LiveRequests:
         """`Req.update_finish_state` of one that has reached its length, and the end of `process_batch_result_decode`."""
         request = self._alive(id)
         request.to_finish = self._sglang.batch.FINISH_LENGTH(len(request.output_ids))
-        if request.session is not None:
-            self._last_turns[request.session.session_id] = request
+        session = request.session
+        if session is not None and self._scheduler.session_controller.get(session.session_id) is session:
+            self._last_turns[session.session_id] = request
         self._end(request)
 
     def abort(self, id: str) -> None:
@@ -100,7 +101,7 @@ class LiveRequests:
         cpu.module("sglang.srt.managers.tokenizer_manager").TokenizerManager.abort_request(self._tokenizer, id)
 
     def close(self, session: str) -> None:
-        """`SessionController.close`, and what `maybe_reap` closes later."""
+        """`SessionController.close`, which does not wait for turns unless they stream."""
         controller = self._scheduler.session_controller
         controller.close(self._structs.CloseSessionReqInput(session_id=session))
         self._last_turns.pop(session, None)

@@ -27,8 +27,7 @@ MUTATIONS = [
     Mutation(
         "spans do not overlap",
         "placeholders",
-        "    spans = span_table(items, len(padded))\n"
-        "    _fill(padded, spans, sentinel_table(items))\n",
+        "    spans = span_table(items, len(padded))\n    _fill(padded, spans, sentinel_table(items))\n",
         "    for one in items:\n"
         "        spans = span_table([one], len(padded))\n"
         "        _fill(padded, spans, sentinel_table([one]))\n",

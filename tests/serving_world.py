@@ -5,7 +5,7 @@ import torch.distributed as dist
 
 from conformance.world.checkpoint import Checkpoint, tiny_qwen2_vl
 
-FAILS_AT = 150
+FAILS_AT = 2000
 """A model on rank 1 of a group, or by itself, fails in its second layer at the position with this number in a sequence."""
 
 

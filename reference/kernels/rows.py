@@ -13,11 +13,15 @@ Source: SGLang 0.5.23, `embed_mm_inputs`, `_scatter_mm_embedding`.
 
 from collections.abc import Iterable
 
+import numpy as np
 import torch
 
 from reference.items import Chunk, Span
 from reference.kernels.dispatch import Computed, Path, movable, path_of
 from reference.kernels.masks import SpansOfChunk, check_ids
+
+SHORT_RUN = 16 * 1024
+"""Runs of rows that have fewer bytes than this on average are scattered position by position on a CPU."""
 
 
 def scatter_rows(destination: torch.Tensor, mask: torch.Tensor, rows: torch.Tensor) -> Computed[torch.Tensor]:
@@ -33,13 +37,13 @@ def scatter_rows(destination: torch.Tensor, mask: torch.Tensor, rows: torch.Tens
         raise ValueError(f"mask has the shape {list(mask.shape)} for {len(destination)} positions")
     if rows.shape[1] != destination.shape[1]:
         raise ValueError(f"rows of {rows.shape[1]} columns for a destination of {destination.shape[1]}")
-    ranks = mask.cumsum(0)
+    ranks = mask.cumsum(0) if path is Path.TRITON else mask.count_nonzero()[None]
     wanted = int(ranks[-1]) if len(ranks) else 0
     if len(rows) != wanted:
         raise ValueError(f"{len(rows)} rows for {wanted} positions of the mask: each one takes exactly one row")
     moved, taken = movable(destination), movable(rows)
     if path is Path.CPU:
-        scattered = moved.contiguous().index_copy(0, mask.nonzero()[:, 0], taken)
+        scattered = _scatter(moved, mask, taken)
     else:
         from reference.kernels.device.rows import scatter
 
@@ -82,6 +86,17 @@ def fused_merge(
         merged = merge(input_ids, found.to(table.device), taken, moved, planes)
     whole = merged.view(table.dtype)
     return Computed((whole[0], whole[1:]), path)
+
+
+def _scatter(destination: torch.Tensor, mask: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """Long runs are joined, so that each row is written once; of short ones each would cost more than its rows."""
+    edges = np.flatnonzero(np.diff(mask.numpy(), prepend=False))
+    if SHORT_RUN * len(edges) > destination.nbytes:
+        return destination.contiguous().index_copy(0, mask.nonzero()[:, 0], rows)
+    lengths = np.diff(edges, prepend=0, append=len(mask)).tolist()
+    parts = list(destination.split_with_sizes(lengths))  # kept, taken, kept, and so on
+    parts[1::2] = rows.split_with_sizes(lengths[1::2])
+    return torch.cat(parts)
 
 
 def _merge(ids: torch.Tensor, spans: SpansOfChunk, rows: torch.Tensor, table: torch.Tensor, planes: int) -> torch.Tensor:

@@ -65,6 +65,11 @@ class Witness:
         self._shown.put_back()
 
     @property
+    def subject(self) -> Any:
+        """The engine or object itself; what it is asked directly is neither checked nor kept."""
+        return self._subject
+
+    @property
     def name(self) -> str:
         return str(self._subject.name)
 

@@ -23,24 +23,13 @@ import torch
 from conformance.loading import load
 from conformance.remote.peer import Peer
 from conformance.remote.plain import to_plain
-from conformance.witness import Witness, capabilities
+from conformance.witness import capabilities
 from perf import growth
 from perf.counters import Counts, count
-from perf.sized import SIZED, Job
+from perf.sized import SIZED, Asked, Job
 
 STAGES = sorted(path.stem.removeprefix("test_") for path in Path(__file__).parent.glob("test_*.py"))
 """The stages that have sized cases, each in a module of its own."""
-
-
-class Asked:
-    """An engine as it is, with nothing between: cases may ask whether it can do something, and everything else."""
-
-    def __init__(self, engine: Any) -> None:
-        self._engine = engine
-        self.can = Witness(engine).can
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._engine, name)
 
 
 class Arm:

@@ -13,9 +13,21 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pytest
 
+from conformance.witness import Witness
 from perf.verdict import MARGIN
 
 Job: TypeAlias = Callable[[], object]
+
+
+class Asked:
+    """An engine as it is, with nothing between: cases may ask whether it can do something, and everything else."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+        self.can = Witness(engine).can
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
 
 
 class Sized(NamedTuple):
@@ -58,7 +70,7 @@ def sized(*needs: str, **more: Any) -> Callable[[Callable[[Any], Job]], Callable
     def bind(prepare: Callable[[Any], Job]) -> Callable[..., None]:
         @pytest.mark.needs(*needs)
         def test(engine: Any, benchmark: Any) -> None:
-            benchmark(prepare(engine))
+            benchmark(prepare(Asked(engine.subject)))
 
         name, stage = prepare.__name__.removeprefix("test_").replace("_", " "), prepare.__module__.rpartition("test_")[2]
         declare(name, Sized(stage, needs, prepare, **more))

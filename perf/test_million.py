@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from perf.million import CASES, POSITIONS, prompt
+from perf.sized import Asked
 
 
 def steps() -> list[Any]:
@@ -17,9 +18,9 @@ def steps() -> list[Any]:
 
 @pytest.mark.parametrize("name", steps())
 def test_the_engine(engine: Any, benchmark: Any, name: str) -> None:
-    benchmark(CASES[name].ask(engine, prompt(POSITIONS)))
+    benchmark(CASES[name].ask(Asked(engine.subject), prompt(POSITIONS)))
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.benchmark(group=name)) for name in CASES])
 def test_the_loop(engine: Any, benchmark: Any, name: str) -> None:
-    benchmark(CASES[name].walk(prompt(POSITIONS), engine))
+    benchmark(CASES[name].walk(prompt(POSITIONS), Asked(engine.subject)))

@@ -60,7 +60,7 @@ def clone(feature: torch.Tensor) -> Iterator[Way]:
 @contextmanager
 def channel(engine: Any, transport: str, feature: torch.Tensor) -> Iterator[Way]:
     """A channel, and a reader in a process of its own that says when it has received, and read, what it was handed."""
-    opened = Witness(engine).open_channel((transport,), 1, ROOM)._subject  # its own object: a witness keeps what it sees
+    opened = Witness(engine).open_channel((transport,), 1, ROOM).subject  # its own object: a witness keeps what it sees
     between = line()
 
     def reads(pipe: Pipe) -> None:

@@ -111,7 +111,7 @@ COUNTING = """
 import gc, importlib, json, os, sys
 os.dup2(2, 1)
 from conformance.loading import load
-from perf.arm import Asked
+from perf.sized import Asked
 from perf.counters import count
 from perf.sized import SIZED
 engine, found = Asked(load("reference")), {}

@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 
 from conformance.adapters.reference import ReferenceEngine
 from perf import gate, growth
-from perf.arm import Arm, Asked
+from perf.arm import Arm
 from perf.growth import FEW, LIMIT, Growth, Scale, doubling, interval, slopes
+from perf.sized import Asked
 from perf.workloads import pictures_and_text
 
 SIZES = (10_000, 20_000, 40_000, 80_000)

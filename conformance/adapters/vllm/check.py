@@ -15,6 +15,7 @@ from conformance.adapters.vllm import (
     check_kernels,
     check_media,
     check_parallel,
+    check_planning,
     check_positions,
     check_processors,
     check_speculation,
@@ -24,6 +25,7 @@ from conformance.adapters.vllm import (
 
 MODULES = (
     check_media,
+    check_planning,
     check_fetching,
     check_identity,
     check_processors,

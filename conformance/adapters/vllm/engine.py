@@ -24,6 +24,7 @@ from conformance.adapters.vllm import (
     kernels,
     media,
     parallel,
+    planning,
     processors,
     prompts,
     requests,
@@ -39,7 +40,7 @@ from conformance.protocol.prefix_cache import Namespace
 from conformance.protocol.preprocessing import Options
 from conformance.protocol.processors import Module
 from conformance.protocol.scheduling import Budget
-from reference.items import Chunk, Item, Modality, MropeLayout, Request, Span
+from reference.items import Chunk, Item, Modality, MropeLayout, Request, Size, Span
 
 
 class VllmEngine(parallel.Parallel):
@@ -54,6 +55,7 @@ class VllmEngine(parallel.Parallel):
         caller_hashes="trust",
         length_conflicts="fail",
         interleaved_items="films",
+        planned_families=planning.FAMILIES,
         processed_families=processors.FAMILIES,
         frame_placeholders="video",
         knobs=scheduling.KNOBS,
@@ -91,6 +93,24 @@ class VllmEngine(parallel.Parallel):
     def decode_audio(self, data: bytes, target_rate: int, max_duration_s: float) -> NDArray[np.float32]:
         """`load_audio` through PyAV, and the data parser, which resamples through PyAV."""
         return media.decode_audio(self._vllm, data, target_rate, max_duration_s)
+
+    # planning
+
+    def count_image_tokens(self, family: str, settings: Mapping[str, Any], size: Size) -> int:
+        """`get_num_image_tokens` of the family's `ProcessingInfo`."""
+        return planning.image_tokens(family, settings, size)
+
+    def count_video_tokens(self, family: str, settings: Mapping[str, Any], frames: int, size: Size) -> int:
+        """`get_num_video_tokens` of the family's `ProcessingInfo`."""
+        return planning.video_tokens(family, settings, frames, size)
+
+    def image_grid(self, family: str, settings: Mapping[str, Any], size: Size) -> tuple[int, int, int]:
+        """`_get_vision_info`."""
+        return planning.grid(family, settings, None, size)
+
+    def video_grid(self, family: str, settings: Mapping[str, Any], frames: int, size: Size) -> tuple[int, int, int]:
+        """`_get_vision_info`, for a video."""
+        return planning.grid(family, settings, frames, size)
 
     # identity
 

@@ -22,6 +22,8 @@ from reference.items import Chunk
         "no-columns": scatter(".#.", width=0),
         "edges-of-a-tile": scatter("#......##......##" + "." * 14 + "###", width=130),
         "one-column-more": scatter(".#" * 5, width=129),
+        "rows-of-32-kib": scatter("..###.##", width=8192),
+        "rows-of-32-kib-first": scatter("##..#", width=8192),
         **{name: scatter(".#.##", dtype=dtype) for name, dtype in cases.DTYPES.items()},
     },
 )

@@ -74,6 +74,13 @@ MUTATIONS = [
         "KERNELS-15",
     ),
     Mutation(
+        "the first run of rows is text or media",
+        "kernels/rows",
+        "prepend=False",
+        "prepend=True",
+        "KERNELS-12",
+    ),
+    Mutation(
         "ids are clamped into the table",
         "kernels/rows",
         "clamp(0, max(len(table) - 1, 0))",

@@ -107,7 +107,7 @@ def pooled_upwards() -> bool:
 
 @fails("PLANNING-41", "PLANNING-42")
 def a_cap_that_only_the_processor_sees() -> bool:
-    """A request that caps the pixels of a frame is planned without it, and preprocessed with it."""
+    """A request that caps the pixels of a frame is planned as if it had not said so."""
     asked = {"cap_pixels_per_frame": True, "max_video_tokens": 4}
     small = {"shortest_edge": 784, "longest_edge": 78400}
     for name, kind in (
